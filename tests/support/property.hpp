@@ -1,4 +1,5 @@
-// rapidcheck properties inside Catch2 tests (rapidcheck's own <rapidcheck/catch.h> knows one major of Catch2 only).
+// rapidcheck properties inside Catch2 tests (rapidcheck's own <rapidcheck/catch.h> knows one major of Catch2
+// only).
 #pragma once
 
 #include <rapidcheck.h>
@@ -21,7 +22,8 @@ inline int scaled(int count) {
 }
 
 // Checks `property` on scaled(count) random inputs; fails the running test with the shrunk counterexample
-// and the seed. RC_PARAMS="seed=..." reruns one; it may also set every other rapidcheck parameter but the count.
+// and the seed. RC_PARAMS="seed=..." reruns one; it may also set every other rapidcheck parameter but the
+// count.
 template <class Property>
 void check_property(const std::string& description, int count, Property&& property) {
   rc::detail::TestMetadata metadata;
