@@ -1,0 +1,69 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/detail/text.hpp>
+#include <keyfold/detail/value.hpp>
+#include <keyfold/error.hpp>
+
+#include <limits>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+/// Assigning values to columns: as SQL does it, with an error rather than a silently changed value.
+namespace keyfold::detail {
+
+/// Whether a column of type To takes a value of type From. Text does not become numbers nor numbers text, and what
+/// may be empty does not go where a value must be.
+template <class To, class From>
+concept AssignableColumn =
+    std::is_assignable_v<To&, From> &&
+    !(is_nullable_v<std::remove_cvref_t<From>> && !is_optional_v<To>) &&
+    !(StringLike<unwrap_optional_t<To>> && Arithmetic<unwrap_optional_t<std::remove_cvref_t<From>>> &&
+      !std::same_as<unwrap_optional_t<std::remove_cvref_t<From>>, char>);
+
+template <class To, class From>
+constexpr bool in_range_of(From value) noexcept {
+  if constexpr (std::floating_point<From>) {
+    constexpr auto least = static_cast<From>(std::numeric_limits<To>::min());
+    constexpr auto beyond = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;  // a power of two: exact
+    return (value >= least || value > least - 1) && value < beyond;
+  } else {
+    return !std::cmp_less(+value, +std::numeric_limits<To>::min()) &&
+           !std::cmp_greater(+value, +std::numeric_limits<To>::max());
+  }
+}
+
+template <class To, class From>
+constexpr To to_number(From value, std::string_view column) {
+  if constexpr (std::integral<To> && !std::same_as<To, bool>) {
+    if (!in_range_of<To>(value)) {
+      std::string text;
+      append_value(text, value, Style::literal);
+      throw ValueOutOfRange(std::string(column), text);
+    }
+  }
+  return static_cast<To>(value);
+}
+
+/// Throws ValueOutOfRange when a number does not fit the column. Requires: AssignableColumn.
+template <class To, class From>
+constexpr void assign(To& column, From&& value, std::string_view name) {
+  using Value = unwrap_optional_t<To>;
+  using Given = std::remove_cvref_t<From>;
+  if constexpr (std::same_as<To, Given>) {
+    column = std::forward<From>(value);
+  } else if constexpr (Arithmetic<Value> && Arithmetic<Given>) {
+    column = to_number<Value>(value, name);
+  } else if constexpr (Arithmetic<Value> && Arithmetic<unwrap_optional_t<Given>>) {
+    if (value) {
+      column = to_number<Value>(*value, name);
+    } else {
+      column = std::nullopt;
+    }
+  } else {
+    column = std::forward<From>(value);
+  }
+}
+
+}  // namespace keyfold::detail

@@ -1,0 +1,153 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/detail/commit_log.hpp>
+#include <keyfold/detail/key_index.hpp>
+#include <keyfold/detail/log.hpp>
+#include <keyfold/detail/plan.hpp>
+#include <keyfold/error.hpp>
+#include <keyfold/key.hpp>
+
+#include <boost/multi_index/hashed_index.hpp>
+#include <boost/multi_index/ordered_index.hpp>
+#include <boost/multi_index/sequenced_index.hpp>
+#include <boost/multi_index_container.hpp>
+
+#include <functional>
+#include <memory>
+#include <tuple>
+
+namespace keyfold {
+
+/// How a table is set up.
+struct TableOptions {
+  /// Where commit times come from.
+  std::function<Timestamp()> clock = [] {
+    return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
+  };
+
+  /// Whether a write that changes nothing makes a version all the same.
+  bool record_empty_commits = false;
+};
+
+namespace detail {
+
+/// Reads the key of an index from a slot, for Boost.MultiIndex.
+template <class Row, class Parts>
+struct SlotKey {
+  using result_type = key_view_t<Parts, Row>;
+  result_type operator()(const Slot<Row>& slot) const { return Parts::of(slot.get()); }
+};
+
+// Every index of the container is non-unique: while a write is carried out the old and the new row both stand in
+// it. Uniqueness is judged on the final state, by validate().
+
+template <class Row, class KeySpec>
+struct row_order {
+  using type = boost::multi_index::sequenced<>;
+};
+template <class Row, auto... P>
+struct row_order<Row, OrderedKey<P...>> {
+  using type = boost::multi_index::ordered_non_unique<SlotKey<Row, Parts<P...>>, KeyLess>;
+};
+
+template <class Row, class Spec>
+struct secondary_index {
+  using type = boost::multi_index::hashed_non_unique<SlotKey<Row, parts_of<Spec>>, KeyHash, KeyEqual>;
+};
+template <class Row, auto... P>
+struct secondary_index<Row, OrderedBy<P...>> {
+  using type = boost::multi_index::ordered_non_unique<SlotKey<Row, Parts<P...>>, KeyLess>;
+};
+
+/// The state of a table: rows in Boost.MultiIndex (their order and the secondary indexes), the primary key in an
+/// index of its own beside it, and the version log.
+template <class Row, class KeySpec, class... Specs>
+struct Core {
+  using RowType = Row;
+  using SlotType = Slot<Row>;
+  using KeyParts = parts_of<KeySpec>;
+  using Indexes = std::tuple<Specs...>;
+  using Rows = boost::multi_index::multi_index_container<
+      SlotType, boost::multi_index::indexed_by<typename row_order<Row, KeySpec>::type,
+                                               typename secondary_index<Row, Specs>::type...>>;
+
+  static constexpr bool ordered = spec_traits<KeySpec>::ordered;
+
+  explicit Core(TableOptions table_options) : options(std::move(table_options)) {}
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  static auto key_of(const Row& row) { return KeyParts::of(row); }
+
+  template <class Key>
+  const SlotType* find(const Key& key, std::uint64_t hash) const {
+    return keys.find(hash, [&](const SlotType& slot) { return equal_values(key_of(slot.get()), key); });
+  }
+  template <class Key>
+  const SlotType* find(const Key& key) const {
+    return find(key, hash_of(key));
+  }
+
+  /// Index number `N` (from 0) of the secondary indexes.
+  template <std::size_t N>
+  const auto& secondary() const noexcept {
+    return rows.template get<N + 1>();
+  }
+
+  Version version() const noexcept { return log->empty() ? 0 : log->back().version; }
+
+  Plan<Row> new_plan() noexcept { return Plan<Row>(++epoch); }
+
+  TableOptions options;
+  Rows rows;
+  KeyIndex<const SlotType> keys;
+  std::shared_ptr<CommitLog<Row>> log = std::make_shared<CommitLog<Row>>();  // never shared for keeps, see MergeResult
+  std::uint32_t epoch = 0;
+  bool writing = false;
+};
+
+/// The number of the index made of exactly these parts; size of `Indexes` if there is none.
+template <class Parts, class Indexes>
+inline constexpr std::size_t index_number = 0;
+template <class Parts, class First, class... Rest>
+inline constexpr std::size_t index_number<Parts, std::tuple<First, Rest...>> =
+    std::is_same_v<parts_of<First>, Parts> ? 0 : 1 + index_number<Parts, std::tuple<Rest...>>;
+
+/// The elements equal to a key of any comparable type, in an ordered or a hashed index.
+template <class Index, class Key>
+auto equal_range_of(const Index& index, const Key& key) {
+  if constexpr (requires { index.key_comp(); }) {
+    return index.equal_range(key, KeyLess{});
+  } else {
+    return index.equal_range(key, KeyHash{}, KeyEqual{});
+  }
+}
+
+/// Marks a core as being written to; refuses a write from within a write.
+class WriteScope {
+ public:
+  explicit WriteScope(bool& writing) : writing_(writing) {
+    if (writing) throw ReentrantWrite();
+    writing = true;
+  }
+  WriteScope(const WriteScope&) = delete;
+  WriteScope& operator=(const WriteScope&) = delete;
+  ~WriteScope() { writing_ = false; }
+
+ private:
+  bool& writing_;
+};
+
+/// Throws InvalidKey if a part of the key is NaN.
+template <auto... Members, class Key>
+void require_valid_key(Parts<Members...>, const Key& key, Position position) {
+  if (!is_nan(key)) return;
+  constexpr std::array<std::string_view, sizeof...(Members)> names{member_name<Members>...};
+  std::size_t part = 0;
+  std::apply([&](const auto&... value) { static_cast<void>(((is_nan(value) || (++part, false)) || ...)); }, key);
+  throw InvalidKey(std::string(names[part]), position);
+}
+
+}  // namespace detail
+}  // namespace keyfold

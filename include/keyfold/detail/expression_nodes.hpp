@@ -1,0 +1,483 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/detail/member.hpp>
+#include <keyfold/detail/text.hpp>
+#include <keyfold/detail/value.hpp>
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+/// The nodes that expressions are made of. Each evaluates itself against a Scope, prints itself, and knows which
+/// sides it reads.
+namespace keyfold::detail {
+
+enum class Side : std::uint8_t { source, target };
+
+/// Stands for the side a clause does not have.
+struct NoRow {};
+
+/// The rows an expression may read.
+template <class Target, class Source>
+struct Scope {
+  const Target& target;
+  const Source& source;
+};
+
+struct ExpressionBase {};
+
+template <class T>
+concept Expression = std::is_base_of_v<ExpressionBase, T>;
+
+template <class... T>
+concept AnyExpression = (Expression<T> || ...);
+
+template <class Expr>
+std::string text_of(const Expr& expression) {
+  std::string out;
+  expression.print(out);
+  return out;
+}
+
+/// A column belongs to a row type if its member does; a callable if it accepts such a row.
+template <auto Member, class Row>
+concept ColumnOf = std::is_same_v<Row, void> || Readable<Member, Row>;
+
+template <class Column, class Value>
+struct Assignment;
+
+template <Side side, auto Member>
+struct Column : ExpressionBase {
+  static constexpr bool reads_source = side == Side::source;
+  static constexpr bool reads_target = side == Side::target;
+  static constexpr std::string_view name = member_name<Member>;
+
+  template <class Target, class Source>
+  static constexpr bool fits = side == Side::source ? ColumnOf<Member, Source> : ColumnOf<Member, Target>;
+
+  template <class Target, class Source>
+  constexpr decltype(auto) operator()(const Scope<Target, Source>& rows) const {
+    if constexpr (side == Side::source) {
+      return read<Member>(rows.source);
+    } else {
+      return read<Member>(rows.target);
+    }
+  }
+
+  void print(std::string& out) const {
+    out += side == Side::source ? "source." : "target.";
+    out += name;
+  }
+
+  /// An assignment for update() and insert(): nothing is written here.
+  template <class Value>
+  constexpr auto operator=(Value value) const;  // NOLINT(misc-unconventional-assign-operator)
+};
+
+template <class T>
+struct Literal : ExpressionBase {
+  static constexpr bool reads_source = false;
+  static constexpr bool reads_target = false;
+  template <class, class>
+  static constexpr bool fits = true;
+
+  T value;
+
+  constexpr explicit Literal(T literal) : value(std::move(literal)) {}
+
+  template <class Rows>
+  constexpr const T& operator()(const Rows&) const noexcept {
+    return value;
+  }
+  void print(std::string& out) const { append_value(out, value, Style::literal); }
+};
+
+template <class T>
+struct operand_of {
+  using type = Literal<T>;
+};
+template <Expression T>
+struct operand_of<T> {
+  using type = T;
+};
+template <std::size_t size>
+struct operand_of<char[size]> {
+  using type = Literal<std::string_view>;
+};
+template <>
+struct operand_of<const char*> {
+  using type = Literal<std::string_view>;
+};
+template <>
+struct operand_of<char*> {
+  using type = Literal<std::string>;  // not a literal: keep a copy
+};
+
+/// The node for an operand: an expression as it is, anything else as a literal.
+template <class T>
+using Operand = typename operand_of<T>::type;
+
+template <class T>
+constexpr auto operand(const T& value) {
+  if constexpr (Expression<T>) {
+    return value;
+  } else {
+    return Operand<T>(value);
+  }
+}
+
+template <class A, class B>
+struct BinaryNode : ExpressionBase {
+  static constexpr bool reads_source = A::reads_source || B::reads_source;
+  static constexpr bool reads_target = A::reads_target || B::reads_target;
+  template <class Target, class Source>
+  static constexpr bool fits = A::template fits<Target, Source> && B::template fits<Target, Source>;
+};
+
+template <class A, class B>
+void print_infix(std::string& out, const A& a, std::string_view symbol, const B& b) {
+  out += '(';
+  a.print(out);
+  out += ' ';
+  out += symbol;
+  out += ' ';
+  b.print(out);
+  out += ')';
+}
+
+/// Calls `operation` with the values; numbers of two types are brought to their common type first.
+template <class A, class B, class Operation>
+constexpr auto with_common_type(const A& a, const B& b, Operation operation) {
+  if constexpr (Arithmetic<A> && Arithmetic<B>) {
+    using Common = std::common_type_t<A, B>;
+    return operation(static_cast<Common>(a), static_cast<Common>(b));
+  } else {
+    return operation(a, b);
+  }
+}
+
+// Comparison operations, on values that are there.
+
+struct Equal {
+  static constexpr std::string_view symbol = "=";
+  template <class A, class B>
+  static constexpr bool apply(const A& a, const B& b) {
+    if constexpr (std::integral<A> && std::integral<B>) {
+      return std::cmp_equal(+a, +b);
+    } else {
+      static_assert(requires { a == b; }, "keyfold: the two sides of a comparison have types without a common ==");
+      return with_common_type(a, b, [](const auto& x, const auto& y) { return static_cast<bool>(x == y); });
+    }
+  }
+};
+struct NotEqual {
+  static constexpr std::string_view symbol = "<>";
+  template <class A, class B>
+  static constexpr bool apply(const A& a, const B& b) {
+    return !Equal::apply(a, b);
+  }
+};
+struct Less {
+  static constexpr std::string_view symbol = "<";
+  template <class A, class B>
+  static constexpr bool apply(const A& a, const B& b) {
+    if constexpr (std::integral<A> && std::integral<B>) {
+      return std::cmp_less(+a, +b);
+    } else {
+      static_assert(requires { a < b; }, "keyfold: the two sides of a comparison have types without a common <");
+      return with_common_type(a, b, [](const auto& x, const auto& y) { return static_cast<bool>(x < y); });
+    }
+  }
+};
+struct LessEqual {
+  static constexpr std::string_view symbol = "<=";
+  template <class A, class B>
+  static constexpr bool apply(const A& a, const B& b) {
+    if constexpr (std::integral<A> && std::integral<B>) {
+      return std::cmp_less_equal(+a, +b);
+    } else {
+      static_assert(requires { a <= b; }, "keyfold: the two sides of a comparison have types without a common <=");
+      return with_common_type(a, b, [](const auto& x, const auto& y) { return static_cast<bool>(x <= y); });
+    }
+  }
+};
+struct Greater {
+  static constexpr std::string_view symbol = ">";
+  template <class A, class B>
+  static constexpr bool apply(const A& a, const B& b) {
+    return Less::apply(b, a);
+  }
+};
+struct GreaterEqual {
+  static constexpr std::string_view symbol = ">=";
+  template <class A, class B>
+  static constexpr bool apply(const A& a, const B& b) {
+    return LessEqual::apply(b, a);
+  }
+};
+
+/// bool, or std::optional<bool> where an operand may be absent: SQL's unknown.
+template <class Operation, class A, class B>
+struct Comparison : BinaryNode<A, B> {
+  A a;
+  B b;
+
+  template <class Rows>
+  constexpr auto operator()(const Rows& rows) const {
+    return compare(a(rows), b(rows));
+  }
+  void print(std::string& out) const { print_infix(out, a, Operation::symbol, b); }
+
+ private:
+  template <class X, class Y>
+  static constexpr auto compare(const X& x, const Y& y) {
+    if constexpr (std::same_as<X, std::nullopt_t> || std::same_as<Y, std::nullopt_t>) {
+      return std::optional<bool>();
+    } else if constexpr (is_optional_v<X> || is_optional_v<Y>) {
+      if (!has_value(x) || !has_value(y)) return std::optional<bool>();
+      return std::optional<bool>(Operation::apply(value_of(x), value_of(y)));
+    } else {
+      return Operation::apply(x, y);
+    }
+  }
+};
+
+struct Plus {
+  static constexpr std::string_view symbol = "+";
+  template <class A, class B>
+  static constexpr auto apply(const A& a, const B& b) {
+    if constexpr (StringLike<A> && StringLike<B>) {
+      std::string out(std::string_view{a});
+      out += std::string_view(b);
+      return out;
+    } else {
+      return with_common_type(a, b, [](const auto& x, const auto& y) { return x + y; });
+    }
+  }
+};
+struct Minus {
+  static constexpr std::string_view symbol = "-";
+  template <class A, class B>
+  static constexpr auto apply(const A& a, const B& b) {
+    return with_common_type(a, b, [](const auto& x, const auto& y) { return x - y; });
+  }
+};
+struct Times {
+  static constexpr std::string_view symbol = "*";
+  template <class A, class B>
+  static constexpr auto apply(const A& a, const B& b) {
+    return with_common_type(a, b, [](const auto& x, const auto& y) { return x * y; });
+  }
+};
+
+template <class Operation, class A, class B>
+struct Arithmetics : BinaryNode<A, B> {
+  A a;
+  B b;
+
+  template <class Rows>
+  constexpr auto operator()(const Rows& rows) const {
+    return compute(a(rows), b(rows));
+  }
+  void print(std::string& out) const { print_infix(out, a, Operation::symbol, b); }
+
+ private:
+  template <class X, class Y>
+  static constexpr auto compute(const X& x, const Y& y) {
+    if constexpr (is_optional_v<X> || is_optional_v<Y>) {
+      using Result = decltype(Operation::apply(value_of(x), value_of(y)));
+      if (!has_value(x) || !has_value(y)) return std::optional<Result>();
+      return std::optional<Result>(Operation::apply(value_of(x), value_of(y)));
+    } else {
+      return Operation::apply(x, y);
+    }
+  }
+};
+
+/// Whether a condition holds: unknown does not.
+template <class Truth>
+constexpr bool is_true(const Truth& truth) {
+  if constexpr (is_optional_v<Truth>) {
+    return truth.has_value() && static_cast<bool>(*truth);
+  } else {
+    return static_cast<bool>(truth);
+  }
+}
+
+template <class Truth>
+constexpr bool is_false(const Truth& truth) {
+  if constexpr (is_optional_v<Truth>) {
+    return truth.has_value() && !static_cast<bool>(*truth);
+  } else {
+    return !static_cast<bool>(truth);
+  }
+}
+
+struct And {
+  static constexpr std::string_view symbol = "AND";
+  static constexpr bool settled_by = false;
+};
+struct Or {
+  static constexpr std::string_view symbol = "OR";
+  static constexpr bool settled_by = true;
+};
+
+/// AND and OR in three-valued logic; the right side is evaluated only if the left one does not settle the result.
+template <class Operation, class A, class B>
+struct Logic : BinaryNode<A, B> {
+  A a;
+  B b;
+
+  template <class Rows>
+  constexpr auto operator()(const Rows& rows) const {
+    constexpr bool settled_by = Operation::settled_by;
+    using X = std::remove_cvref_t<decltype(a(rows))>;
+    using Y = std::remove_cvref_t<decltype(b(rows))>;
+    if constexpr (is_optional_v<X> || is_optional_v<Y>) {
+      const X& x = a(rows);
+      if (settles<settled_by>(x)) return std::optional<bool>(settled_by);
+      const Y& y = b(rows);
+      if (settles<settled_by>(y)) return std::optional<bool>(settled_by);
+      return has_value(x) && has_value(y) ? std::optional<bool>(!settled_by) : std::nullopt;
+    } else if constexpr (settled_by) {
+      return static_cast<bool>(a(rows)) || static_cast<bool>(b(rows));
+    } else {
+      return static_cast<bool>(a(rows)) && static_cast<bool>(b(rows));
+    }
+  }
+  void print(std::string& out) const { print_infix(out, a, Operation::symbol, b); }
+
+ private:
+  template <bool value, class Truth>
+  static constexpr bool settles(const Truth& truth) {
+    return value ? is_true(truth) : is_false(truth);
+  }
+};
+
+template <class A>
+struct UnaryNode : ExpressionBase {
+  static constexpr bool reads_source = A::reads_source;
+  static constexpr bool reads_target = A::reads_target;
+  template <class Target, class Source>
+  static constexpr bool fits = A::template fits<Target, Source>;
+};
+
+template <class A>
+struct Not : UnaryNode<A> {
+  A a;
+
+  template <class Rows>
+  constexpr auto operator()(const Rows& rows) const {
+    using X = std::remove_cvref_t<decltype(a(rows))>;
+    if constexpr (is_optional_v<X>) {
+      const X& x = a(rows);
+      return x ? std::optional<bool>(!static_cast<bool>(*x)) : std::nullopt;
+    } else {
+      return !static_cast<bool>(a(rows));
+    }
+  }
+  void print(std::string& out) const {
+    out += "(NOT ";
+    a.print(out);
+    out += ')';
+  }
+};
+
+template <class A>
+struct IsNull : UnaryNode<A> {
+  A a;
+
+  template <class Rows>
+  constexpr bool operator()(const Rows& rows) const {
+    return !has_value(a(rows));
+  }
+  void print(std::string& out) const {
+    out += '(';
+    a.print(out);
+    out += " IS NULL)";
+  }
+};
+
+template <class A, class B>
+struct Same : BinaryNode<A, B> {
+  A a;
+  B b;
+
+  template <class Rows>
+  constexpr bool operator()(const Rows& rows) const {
+    return equal_values(a(rows), b(rows));
+  }
+  void print(std::string& out) const { print_infix(out, a, "IS NOT DISTINCT FROM", b); }
+};
+
+template <class A, class B>
+struct Coalesce : BinaryNode<A, B> {
+  A a;
+  B b;
+
+  template <class Rows>
+  constexpr auto operator()(const Rows& rows) const {
+    return choose(a(rows), b(rows));
+  }
+  void print(std::string& out) const {
+    out += "coalesce(";
+    a.print(out);
+    out += ", ";
+    b.print(out);
+    out += ')';
+  }
+
+ private:
+  template <class X, class Y>
+  static constexpr auto choose(const X& x, const Y& y) {
+    using Value = std::conditional_t<StringLike<unwrap_optional_t<X>>, std::string,
+                                     std::common_type_t<unwrap_optional_t<X>, unwrap_optional_t<Y>>>;
+    using Result = std::conditional_t<is_optional_v<Y>, std::optional<Value>, Value>;
+    if constexpr (!is_optional_v<X>) {
+      return Result(Value(x));
+    } else if constexpr (is_optional_v<Y>) {
+      if (x) return Result(Value(*x));
+      return y ? Result(Value(*y)) : Result();
+    } else {
+      return x ? Result(Value(*x)) : Result(Value(y));
+    }
+  }
+};
+
+template <class Callable>
+struct Named {
+  std::string_view name;
+  Callable callable;
+};
+
+template <class T>
+inline constexpr bool is_named_v = false;
+template <class Callable>
+inline constexpr bool is_named_v<Named<Callable>> = true;
+
+/// `target<Member> = value`; the value is an expression, or a callable judged by the clause it stands in.
+template <class Column, class Value>
+struct Assignment {
+  Value value;
+};
+
+template <class T>
+inline constexpr bool is_assignment_v = false;
+template <class C, class V>
+inline constexpr bool is_assignment_v<Assignment<C, V>> = true;
+
+template <Side side, auto Member>
+template <class Value>
+constexpr auto Column<side, Member>::operator=(Value value) const {
+  static_assert(side == Side::target, "keyfold: only a column of the target can be assigned");
+  static_assert(side != Side::target || is_data_member<Member>,
+                "keyfold: only a data member can be assigned, not a function");
+  if constexpr (Expression<Value>) {
+    return Assignment<Column, Value>{std::move(value)};
+  } else {
+    return Assignment<Column, Operand<Value>>{Operand<Value>(std::move(value))};
+  }
+}
+
+}  // namespace keyfold::detail

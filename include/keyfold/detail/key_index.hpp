@@ -1,0 +1,152 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace keyfold::detail {
+
+/// An open-addressing index from 64-bit hashes to items that live elsewhere. Linear probing with backward-shift
+/// deletion (Knuth, The Art of Computer Programming 3, 6.4, algorithm R), so there are no tombstones.
+///
+/// It grows step by step: after a growth the items of the old array move over a few at each insertion, whole runs
+/// at a time, so that no single insertion pays for a rehash.
+///
+/// Only reserve() allocates; the rest is noexcept but for the caller's equality. Several items may have one hash,
+/// and even one key: that is the caller's business, and lets a write swap keys in any order.
+template <class Item>
+class KeyIndex {
+ public:
+  /// The item with this hash for which `equal(item)`, or null.
+  template <class Equal>
+  Item* find(std::uint64_t hash, Equal equal) const {
+    Item* item = find_in(current_, hash, equal);
+    return item != nullptr ? item : find_in(previous_, hash, equal);
+  }
+
+  /// Starts loading what find(hash) reads first.
+  void prefetch(std::uint64_t hash) const noexcept {
+    if (!current_.empty()) __builtin_prefetch(&current_[home(current_, hash)]);
+  }
+
+  /// The first item that find(hash) would compare, unless another one is in its place: worth a prefetch, no answer.
+  Item* candidate(std::uint64_t hash) const noexcept {
+    if (current_.empty()) return nullptr;
+    const Entry& entry = current_[home(current_, hash)];
+    return entry.hash == hash ? entry.item : nullptr;
+  }
+
+  /// Makes the next `additional` insertions free of allocation. Throws std::bad_alloc; strong guarantee.
+  void reserve(std::size_t additional) {
+    const std::size_t wanted = size_ + additional;
+    if (wanted <= limit(current_.size())) return;
+    std::size_t capacity = current_.empty() ? minimum_capacity : current_.size() * 2;
+    while (limit(capacity) < wanted) capacity *= 2;
+    std::vector<Entry> larger(capacity);
+    migrate(previous_.size());
+    previous_ = std::exchange(current_, std::move(larger));
+    cursor_ = 0;
+    left_ = previous_.size();
+    while (left_ != 0 && previous_[cursor_].item != nullptr) ++cursor_;
+  }
+
+  /// Requires: reserved room.
+  void insert(std::uint64_t hash, Item* item) noexcept {
+    assert(size_ < limit(current_.size()));
+    place(hash, item);
+    ++size_;
+    migrate(positions_per_insert);
+  }
+
+  /// Requires: the item is in the index with this hash.
+  void erase(std::uint64_t hash, const Item* item) noexcept {
+    auto& table = entry_of(current_, hash, item) != nullptr ? current_ : previous_;
+    close_gap(table, static_cast<std::size_t>(entry_of(table, hash, item) - table.data()));
+    --size_;
+  }
+
+  /// Lets `to` stand where `from` stood. Requires: `from` is in the index with this hash.
+  void replace(std::uint64_t hash, const Item* from, Item* to) noexcept {
+    Entry* entry = entry_of(current_, hash, from);
+    if (entry == nullptr) entry = entry_of(previous_, hash, from);
+    assert(entry != nullptr);
+    entry->item = to;
+  }
+
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  struct Entry {
+    std::uint64_t hash = 0;
+    Item* item = nullptr;  // null: free
+  };
+  using Entries = std::vector<Entry>;  // its size is a power of two, or 0
+
+  static constexpr std::size_t minimum_capacity = 16;
+  static constexpr std::size_t positions_per_insert = 16;  // of the old array, moved at each insertion
+
+  // Three quarters full at the most. The old array, as full as that, has moved long before the new one fills up.
+  static constexpr std::size_t limit(std::size_t capacity) noexcept { return capacity / 4 * 3; }
+
+  static std::size_t home(const Entries& table, std::uint64_t hash) noexcept { return hash & (table.size() - 1); }
+  static std::size_t next(const Entries& table, std::size_t at) noexcept { return (at + 1) & (table.size() - 1); }
+
+  template <class Equal>
+  static Item* find_in(const Entries& table, std::uint64_t hash, Equal& equal) {
+    if (table.empty()) return nullptr;
+    for (std::size_t at = home(table, hash); table[at].item != nullptr; at = next(table, at)) {
+      if (table[at].hash == hash && equal(*table[at].item)) return table[at].item;
+    }
+    return nullptr;
+  }
+
+  static Entry* entry_of(Entries& table, std::uint64_t hash, const Item* item) noexcept {
+    if (table.empty()) return nullptr;
+    std::size_t at = home(table, hash);
+    while (table[at].item != nullptr && table[at].item != item) at = next(table, at);
+    return table[at].item != nullptr ? &table[at] : nullptr;
+  }
+
+  void place(std::uint64_t hash, Item* item) noexcept {
+    std::size_t at = home(current_, hash);
+    while (current_[at].item != nullptr) at = next(current_, at);
+    current_[at] = {hash, item};
+  }
+
+  static void close_gap(Entries& table, std::size_t gap) noexcept {
+    const std::size_t mask = table.size() - 1;
+    for (std::size_t at = next(table, gap); table[at].item != nullptr; at = next(table, at)) {
+      const std::size_t from_home = (at - home(table, table[at].hash)) & mask;
+      const std::size_t from_gap = (at - gap) & mask;
+      if (from_home >= from_gap) {
+        table[gap] = table[at];
+        gap = at;
+      }
+    }
+    table[gap] = {};
+  }
+
+  // Stops only where a run ends, so that what is left in the old array can still be found by probing.
+  void migrate(std::size_t positions) noexcept {
+    for (; left_ != 0 && (positions != 0 || previous_[cursor_].item != nullptr); --left_) {
+      if (Entry& entry = previous_[cursor_]; entry.item != nullptr) {
+        place(entry.hash, entry.item);
+        entry = {};
+      }
+      cursor_ = next(previous_, cursor_);
+      if (positions != 0) --positions;
+    }
+    if (left_ == 0 && !previous_.empty()) previous_ = {};
+  }
+
+  Entries current_;
+  Entries previous_;         // being emptied after a growth
+  std::size_t cursor_ = 0;   // where in previous_
+  std::size_t left_ = 0;     // how many of its positions are still to move
+  std::size_t size_ = 0;
+};
+
+}  // namespace keyfold::detail

@@ -1,0 +1,160 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/detail/holder.hpp>
+#include <keyfold/fwd.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+
+/// The version log: what each commit changed, as before images. A chain per key leads from a row through its older
+/// images; a commit is one block of the log. The image after a change is the next newer one, or the row itself, so
+/// nothing is stored twice and an update costs 24 bytes beyond the row it replaced.
+namespace keyfold::detail {
+
+template <class Row>
+struct LogEntry;
+
+/// A row in the table: the element that Boost.MultiIndex keeps. The container's keys are read from `row`; writes
+/// that leave them alone change it in place, hence mutable.
+template <class Row>
+struct Slot {
+  explicit Slot(Holder<Row>&& held) noexcept : row(std::move(held)) {}
+
+  const Row& get() const noexcept { return row.get(); }
+
+  mutable Holder<Row> row;
+  mutable std::uint64_t mark = 0;            // the plan that touched it last, and where: see Plan
+  mutable LogEntry<Row>* newest = nullptr;  // head of its chain in the log
+};
+
+enum class LogKind : std::uint8_t {
+  insert,
+  update,
+  erase,
+  rekey_out,  // an update that changed the key: the row leaves its old key...
+  rekey_in    // ...and, in the entry that follows, arrives at the new one
+};
+
+/// One change of one key. A before image follows it in memory unless it has none (insert, rekey_in).
+template <class Row>
+struct LogEntry {
+  LogEntry(LogKind kind, Version version, LogEntry* older_entry) noexcept
+      : older(older_entry), stamp_(version << kind_bits | static_cast<std::uint64_t>(kind)) {
+    if (older != nullptr && older->leaves_row()) older->set_newer(this);
+  }
+
+  LogKind kind() const noexcept { return static_cast<LogKind>(stamp_ & kind_mask); }
+  Version version() const noexcept { return stamp_ >> kind_bits; }
+  bool has_before() const noexcept { return kind() != LogKind::insert && kind() != LogKind::rekey_in; }
+  bool leaves_row() const noexcept { return kind() != LogKind::erase && kind() != LogKind::rekey_out; }
+
+  Holder<Row>& before() noexcept {
+    assert(has_before());
+    return *std::launder(reinterpret_cast<Holder<Row>*>(reinterpret_cast<std::byte*>(this) + before_offset));
+  }
+  const Holder<Row>& before() const noexcept { return const_cast<LogEntry*>(this)->before(); }
+
+  /// The row this change left behind. Requires: leaves_row().
+  const Row& after() const noexcept {
+    assert(leaves_row() && newer_ != 0);
+    if ((newer_ & slot_tag) != 0) return reinterpret_cast<const Slot<Row>*>(newer_ & ~slot_tag)->get();
+    return reinterpret_cast<const LogEntry*>(newer_)->before().get();
+  }
+
+  void set_newer(const Slot<Row>* slot) noexcept { newer_ = reinterpret_cast<std::uintptr_t>(slot) | slot_tag; }
+  void set_newer(const LogEntry* entry) noexcept { newer_ = reinterpret_cast<std::uintptr_t>(entry); }
+
+  // Layout in a LogBlock: the entry, and behind it the before image.
+  static constexpr std::size_t round_up(std::size_t bytes, std::size_t to) noexcept { return (bytes + to - 1) / to * to; }
+  static constexpr std::size_t header = 3 * sizeof(std::uint64_t);
+  static constexpr std::size_t alignment = std::max(alignof(std::uint64_t), alignof(Holder<Row>));
+  static constexpr std::size_t before_offset = round_up(header, alignof(Holder<Row>));
+  static constexpr std::size_t bare_size = round_up(header, alignment);
+  static constexpr std::size_t image_size = round_up(before_offset + sizeof(Holder<Row>), alignment);
+
+  std::size_t size() const noexcept { return has_before() ? image_size : bare_size; }
+
+  LogEntry* older;  // the change before this one of the same key, or null
+
+ private:
+  static constexpr std::uint64_t kind_bits = 3;
+  static constexpr std::uint64_t kind_mask = 7;
+  static constexpr std::uintptr_t slot_tag = 1;
+
+  std::uint64_t stamp_;       // version and kind
+  std::uintptr_t newer_ = 0;  // the next change of the same key, or its Slot (tagged) while there is none
+};
+
+/// The entries of one commit, in one allocation made before the commit; adding them cannot fail.
+template <class Row>
+class LogBlock {
+ public:
+  using Entry = LogEntry<Row>;
+
+  LogBlock() = default;
+  LogBlock(std::size_t bare_entries, std::size_t image_entries)
+      : capacity_(bare_entries * Entry::bare_size + image_entries * Entry::image_size) {
+    if (capacity_ != 0) data_ = static_cast<std::byte*>(::operator new(capacity_, alignment));
+  }
+  LogBlock(LogBlock&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        used_(std::exchange(other.used_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
+  LogBlock& operator=(LogBlock other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(used_, other.used_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
+  ~LogBlock() {
+    for (Entry* entry = first(); entry != nullptr;) {
+      Entry* following = next(entry);
+      if (entry->has_before()) std::destroy_at(&entry->before());
+      std::destroy_at(entry);
+      entry = following;
+    }
+    if (data_ != nullptr) ::operator delete(data_, alignment);
+  }
+
+  /// Adds an entry without a before image.
+  Entry* add(LogKind kind, Version version, Entry* older) noexcept {
+    assert(used_ + Entry::bare_size <= capacity_);
+    auto* entry = ::new (data_ + used_) Entry(kind, version, older);
+    used_ += entry->size();
+    return entry;
+  }
+
+  /// Adds an entry that takes over `before`.
+  Entry* add(LogKind kind, Version version, Entry* older, Holder<Row>&& before) noexcept {
+    assert(used_ + Entry::image_size <= capacity_);
+    ::new (data_ + used_ + Entry::before_offset) Holder<Row>(std::move(before));
+    return add(kind, version, older);
+  }
+
+  const Entry* first() const noexcept { return used_ == 0 ? nullptr : entry_at(0); }
+  Entry* first() noexcept { return used_ == 0 ? nullptr : entry_at(0); }
+  const Entry* next(const Entry* entry) const noexcept { return next(const_cast<Entry*>(entry)); }
+  Entry* next(Entry* entry) const noexcept {
+    const auto offset = static_cast<std::size_t>(reinterpret_cast<std::byte*>(entry) - data_) + entry->size();
+    return offset == used_ ? nullptr : entry_at(offset);
+  }
+
+  std::size_t bytes() const noexcept { return capacity_; }
+
+ private:
+  static constexpr std::align_val_t alignment{Entry::alignment};
+
+  Entry* entry_at(std::size_t offset) const noexcept { return std::launder(reinterpret_cast<Entry*>(data_ + offset)); }
+
+  std::byte* data_ = nullptr;
+  std::size_t used_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace keyfold::detail

@@ -1,0 +1,507 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/detail/clause.hpp>
+#include <keyfold/detail/core.hpp>
+#include <keyfold/detail/merge_syntax.hpp>
+#include <keyfold/detail/plan.hpp>
+#include <keyfold/detail/source_rows.hpp>
+#include <keyfold/duplicates.hpp>
+
+#include <array>
+#include <cassert>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+
+/// Planning a merge: reads the source, finds the target rows, evaluates the clauses. Nothing in the table changes.
+namespace keyfold::detail {
+
+// --- The key of a source row -------------------------------------------------------------------------------------
+
+/// The source's member for one part of the table's key: the part itself where source rows are target rows, else the
+/// column of its name.
+template <auto Part, class Source>
+struct source_part {
+  static constexpr auto choose() {
+    if constexpr (std::is_member_pointer_v<decltype(Part)> ? Readable<Part, Source> : std::is_invocable_v<decltype(Part), const Source&>) {
+      return Part;
+    } else if constexpr (has_column_named<Source, Part>()) {
+      return std::get<column_index<Source>(member_name<Part>)>(columns_list<Source>::pointers);
+    } else {
+      static_assert(has_column_named<Source, Part>(),
+                    "keyfold: cannot find the key of the source; name its members with .on<&Source::member>()");
+    }
+  }
+  static constexpr auto member = choose();
+};
+
+template <class KeyParts, class Source>
+struct default_source_parts;
+template <auto... P, class Source>
+struct default_source_parts<Parts<P...>, Source> {
+  using type = Parts<source_part<P, Source>::member...>;
+};
+
+/// The members of a source row that are its key, and the index of the table that they are looked up in.
+template <class CoreType, class Match, class Source>
+struct MatchKey {
+  using Row = typename CoreType::RowType;
+  static constexpr bool by_key = std::is_void_v<typename Match::Index>;
+  using TargetParts = std::conditional_t<by_key, typename CoreType::KeyParts, typename Match::Index>;
+  using SourceParts = typename std::conditional_t<std::is_void_v<typename Match::Source>,
+                                                  default_source_parts<typename CoreType::KeyParts, Source>,
+                                                  std::type_identity<typename Match::Source>>::type;
+  static_assert(SourceParts::size == TargetParts::size,
+                "keyfold: on<>() needs one member of the source for each part of the table's key");
+
+  static auto of(const Source& row) {
+    return std::apply([](const auto&... part) { return lookup_key<TargetParts, Row>(part...); }, SourceParts::of(row));
+  }
+};
+
+template <auto... S, auto... T>
+void print_match(std::string& out, Parts<S...>, Parts<T...>) {
+  const char* separator = "source.";
+  ((out += separator, out += member_name<S>, out += " = target.", out += member_name<T>, separator = " AND source."),
+   ...);
+}
+
+/// A merge as history records it: "ON source.id = target.id WHEN MATCHED THEN ...".
+template <class CoreType, class Rule>
+std::string merge_text(const Rule& rule) {
+  using Key = MatchKey<CoreType, typename Rule::Match, typename Rule::Source>;
+  std::string out = "ON ";
+  print_match(out, typename Key::SourceParts{}, typename Key::TargetParts{});
+  if constexpr (!std::same_as<typename Rule::Match::Condition, Always>) {
+    out += " AND ";
+    print_condition(out, rule.match().condition);
+  }
+  if constexpr (requires { rule.policy().print(out); }) {
+    out += " DUPLICATES ";
+    rule.policy().print(out);
+  }
+  return out + ' ' + rule.text();
+}
+
+// --- Duplicate policies ------------------------------------------------------------------------------------------
+
+/// A source row that survived the duplicate policy.
+template <class Pointer>
+struct Survivor {
+  Pointer row{};  // null: dropped
+  Position position = 0;
+};
+
+[[noreturn]] inline void refuse_source_rows(const std::string& index, const std::string& key, Position first,
+                                            Position second, const char* advice) {
+  throw DuplicateSourceKey("source rows " + std::to_string(first) + " and " + std::to_string(second) +
+                               " have the same key " + key + advice,
+                           index, key, first, second);
+}
+
+/// Applies a duplicate policy by key. Keeps the source order of the rows that survive.
+template <class Key, class Policy, class Source, class Pointer>
+class Deduplicator {
+ public:
+  Deduplicator(const Policy& policy, std::span<const Pointer> rows) : policy_(policy) {
+    survivors.reserve(rows.size());
+    seen_.reserve(rows.size());
+    for (const Pointer row : rows) add(row);
+  }
+
+  std::vector<Survivor<Pointer>> survivors;
+  std::size_t dropped = 0;
+
+ private:
+  void add(Pointer row) {
+    const Position position = survivors.size();
+    const std::uint64_t hash = hash_of(Key::of(*row));
+    Survivor<Pointer>* earlier =
+        seen_.find(hash, [&](const Survivor<Pointer>& s) { return equal_values(Key::of(*s.row), Key::of(*row)); });
+    Survivor<Pointer>& added = survivors.emplace_back(Survivor<Pointer>{row, position});
+    if (earlier == nullptr) {
+      seen_.insert(hash, &added);
+    } else {
+      ++dropped;
+      resolve(*earlier, added, hash);
+    }
+  }
+
+  void resolve(Survivor<Pointer>& earlier, Survivor<Pointer>& later, std::uint64_t hash) {
+    if constexpr (std::same_as<Policy, Reject>) {
+      refuse_source_rows(Key::SourceParts::name(), key_text(Key::of(*later.row)), earlier.position, later.position,
+                         "; the policy is reject: remove one of them, or choose keep_last or latest_by");
+    } else if constexpr (requires { policy_.function; }) {
+      fold_into(earlier, later);
+    } else if (policy_.prefers_later(*earlier.row, *later.row)) {
+      seen_.replace(hash, &earlier, &later);
+      earlier.row = nullptr;
+    } else {
+      later.row = nullptr;
+    }
+  }
+
+  void fold_into(Survivor<Pointer>& earlier, Survivor<Pointer>& later) {
+    static_assert(std::is_invocable_r_v<Source, decltype(policy_.function), Source&&, const Source&>,
+                  "keyfold: fold(f) needs f callable as Source(Source&& folded, const Source& next)");
+    Source next = *later.row;
+    Source folded = policy_.function(copy_or_move(earlier.row), std::as_const(next));
+    earlier.row = &folded_.emplace_back(std::move(folded));
+    later.row = nullptr;
+  }
+
+  static Source copy_or_move(Pointer row) { return Source(std::move(*row)); }
+
+  const Policy& policy_;
+  std::deque<Source> folded_;
+  KeyIndex<Survivor<Pointer>> seen_;
+};
+
+// --- The planner -------------------------------------------------------------------------------------------------
+
+template <class CoreType, class Rule, class Declared>
+class MergePlanner {
+ public:
+  using Row = typename CoreType::RowType;
+  using Source = typename Rule::Source;
+  using Traits = SourceTraits<Declared, Source>;
+  using Pointer = typename Traits::Pointer;
+  using Key = MatchKey<CoreType, typename Rule::Match, Source>;
+  using SlotType = Slot<Row>;
+  using Entry = Planned<Row>;
+
+  MergePlanner(const CoreType& core, const Rule& rule, Plan<Row>& plan) : core_(core), rule_(rule), plan_(plan) {}
+
+  void run(typename Traits::Range& range) {
+    if constexpr (std::same_as<std::remove_cvref_t<decltype(rule_.policy())>, NoPolicy>) {
+      for_each_block<Declared, Source>(
+          range, [this](std::span<const Pointer> rows, Position first) { take_block(rows, first); });
+    } else {
+      take_survivors(range);
+    }
+    if constexpr (Rule::template has_clause<ClauseKind::not_matched_by_source>) visit_unmatched_targets();
+    assert(!Key::by_key || source_rows_add_up());
+  }
+
+ private:
+  static constexpr bool marks_seen = Rule::template has_clause<ClauseKind::not_matched_by_source>;
+
+  Metrics& metrics() noexcept { return plan_.metrics; }
+
+  // --- Source rows ---
+
+  void take_block(std::span<const Pointer> rows, Position first) {
+    std::array<std::uint64_t, block_size> hashes;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto key = Key::of(*rows[i]);
+      hashes[i] = hash_of(key);
+      if constexpr (Key::by_key) {
+        require_valid_key(typename Key::SourceParts{}, key, first + i);
+        core_.keys.prefetch(hashes[i]);
+      }
+    }
+    if constexpr (Key::by_key) {
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (const SlotType* likely = core_.keys.candidate(hashes[i])) __builtin_prefetch(likely);
+      }
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) take(rows[i], first + i, hashes[i]);
+  }
+
+  void take_survivors(typename Traits::Range& range) {
+    AllRows<Declared, Source> all(range);
+    if constexpr (Key::by_key) {
+      Position position = 0;
+      for (const Pointer row : all.pointers) require_valid_key(typename Key::SourceParts{}, Key::of(*row), position++);
+    }
+    Deduplicator<Key, std::remove_cvref_t<decltype(rule_.policy())>, Source, Pointer> unique(rule_.policy(),
+                                                                                             all.pointers);
+    metrics().source_rows += unique.dropped;
+    metrics().dropped_duplicates += unique.dropped;
+    for (const auto& survivor : unique.survivors) {
+      if (survivor.row != nullptr) take(survivor.row, survivor.position, hash_of(Key::of(*survivor.row)));
+    }
+  }
+
+  void take(Pointer row, Position position, std::uint64_t hash) {
+    ++metrics().source_rows;
+    bool matched = false;
+    if constexpr (Key::by_key) {
+      const SlotType* slot = core_.find(Key::of(*row), hash);
+      matched = slot != nullptr && take_pair(*slot, row, position, true);
+    } else {
+      const auto slots = index_matches(*row);
+      for (const SlotType* slot : slots) matched |= take_pair(*slot, row, position, slot == slots.back());
+    }
+    if (!matched) take_not_matched(row, position);
+  }
+
+  std::vector<const SlotType*> index_matches(const Source& row) const {
+    constexpr std::size_t number = index_number<typename Key::TargetParts, typename CoreType::Indexes>;
+    static_assert(number < std::tuple_size_v<typename CoreType::Indexes>,
+                  "keyfold: by<> names members that no index of the table is made of");
+    std::vector<const SlotType*> slots;
+    if (has_empty_part(Key::of(row))) return slots;  // as in SQL: absent equals nothing
+    const auto [first, last] = equal_range_of(core_.template secondary<number>(), Key::of(row));
+    for (auto it = first; it != last; ++it) slots.push_back(&*it);
+    return slots;
+  }
+
+  // --- Matched ---
+
+  // Returns whether the rows match, on_condition included. `last_use`: the source row may be moved from.
+  bool take_pair(const SlotType& slot, Pointer row, Position position, bool last_use) {
+    const Scope<Row, Source> rows{slot.get(), *row};
+    if (!holds<ClauseKind::matched>(rule_.match().condition, rows)) return false;
+    bool acted = false;
+    for_each_clause<ClauseKind::matched>([&](const auto& clause, std::uint32_t number) {
+      if (!holds<ClauseKind::matched>(clause.condition, rows)) return false;
+      acted = act_on_pair(clause, number, slot, row, position, last_use);
+      return true;
+    });
+    if (!acted) {
+      ++metrics().skipped;
+      if constexpr (marks_seen) {
+        if (plan_.touched(slot) == nullptr) plan_.touch(slot).position = position;
+      }
+    }
+    return true;
+  }
+
+  // Returns false if the clause does nothing.
+  template <class Clause>
+  bool act_on_pair(const Clause& clause, std::uint32_t number, const SlotType& slot, Pointer row, Position position,
+                   [[maybe_unused]] bool last_use) {
+    using Action = typename Clause::ActionType;
+    if constexpr (std::same_as<Action, DoNothing>) {
+      return false;
+    } else if constexpr (std::same_as<Action, Raise>) {
+      raise(clause.action, CoreType::key_of(slot.get()), position);
+    } else {
+      Entry* entry = plan_.touched(slot);
+      if (entry != nullptr && entry->outcome != Outcome::seen) {
+        if (!both_erase(clause, number, *entry)) refuse_second(slot, entry->position, position);
+        ++plan_.extra_erasers;
+        return true;
+      }
+      if constexpr (is_update_v<Action>) {
+        std::optional<Holder<Row>> after = updated(clause.action, slot.get(), row, last_use);
+        write_update(slot, std::move(after), position, number, metrics().matched_updated);
+      } else {
+        write_erase(slot, position, number, metrics().matched_deleted);
+      }
+      return true;
+    }
+  }
+
+  template <class Clause>
+  static bool both_erase(const Clause&, std::uint32_t number, const Entry& entry) {
+    return std::same_as<typename Clause::ActionType, Erase> && Clause::unconditional &&
+           entry.outcome == Outcome::erase && entry.clause == number;
+  }
+
+  [[noreturn]] void refuse_second(const SlotType& slot, Position first, Position second) const {
+    const std::string key = key_text(CoreType::key_of(slot.get()));
+    throw DuplicateSourceKey("source rows " + std::to_string(first) + " and " + std::to_string(second) +
+                                 " both act on the row with key " + key +
+                                 "; give a duplicate policy with duplicates(), or a condition that only one of them meets",
+                             CoreType::KeyParts::name(), key, first, second);
+  }
+
+  // --- What a clause makes of a row; nothing if the row would not change ---
+
+  std::optional<Holder<Row>> updated(const UpdateAll&, const Row& target, Pointer row, [[maybe_unused]] bool last_use) {
+    if constexpr (std::derived_from<Source, Row>) {
+      if (unchanged(target, *row)) return std::nullopt;
+      return last_use ? hold_row<Row>(*row) : hold_row<Row>(std::as_const(*row));
+    } else {
+      Row after = target;
+      copy_columns_by_name(after, std::as_const(*row));
+      return changed(target, std::move(after));
+    }
+  }
+
+  template <class... Assignments>
+  std::optional<Holder<Row>> updated(const Update<Assignments...>& action, const Row& target, Pointer row, bool) {
+    return assigned<ClauseKind::matched>(action, target, Scope<Row, Source>{target, *row});
+  }
+
+  template <class Callable>
+  std::optional<Holder<Row>> updated(const UpdateWith<Callable>& action, const Row& target, Pointer row, bool) {
+    return changed(target, call<ClauseKind::matched>(action.callable, Scope<Row, Source>{target, *row}));
+  }
+
+  template <ClauseKind kind, class Action, class Rows>
+  std::optional<Holder<Row>> assigned(const Action& action, const Row& target, const Rows& rows) {
+    Row after = target;
+    std::apply([&](const auto&... assignment) { (run_assignment<kind>(after, assignment, rows), ...); },
+               action.assignments);
+    return changed(target, std::move(after));
+  }
+
+  std::optional<Holder<Row>> changed(const Row& before, Row after) const {
+    if (unchanged(before, after)) return std::nullopt;
+    return Holder<Row>(std::move(after));
+  }
+
+  bool unchanged([[maybe_unused]] const Row& before, [[maybe_unused]] const Row& after) const {
+    if constexpr (RowComparable<Row>) {
+      return !rule_.rewrites_unchanged() && same_row(before, after);
+    } else {
+      return false;
+    }
+  }
+
+  Entry& entry_for(const SlotType& slot, Position position, std::uint32_t number) {
+    Entry* entry = plan_.touched(slot);
+    if (entry == nullptr) entry = &plan_.touch(slot);
+    entry->position = position;
+    entry->clause = number;
+    return *entry;
+  }
+
+  void write_update(const SlotType& slot, std::optional<Holder<Row>> after, Position position, std::uint32_t number,
+                    std::size_t& counter) {
+    Entry& entry = entry_for(slot, position, number);
+    if (!after) {
+      entry.outcome = Outcome::unchanged;
+      ++metrics().unchanged;
+      return;
+    }
+    entry.after = std::move(after);
+    entry.outcome = Outcome::update;
+    ++metrics().updated;
+    ++counter;
+  }
+
+  void write_erase(const SlotType& slot, Position position, std::uint32_t number, std::size_t& counter) {
+    entry_for(slot, position, number).outcome = Outcome::erase;
+    ++metrics().deleted;
+    ++counter;
+  }
+
+  template <class KeyTuple>
+  [[noreturn]] static void raise(const Raise& action, const KeyTuple& key, Position position) {
+    throw ClauseRaised(std::string(action.message), key_text(key), position);
+  }
+
+  // --- Not matched ---
+
+  void take_not_matched(Pointer row, Position position) {
+    bool acted = false;
+    const Scope<NoRow, Source> rows{no_row, *row};
+    for_each_clause<ClauseKind::not_matched>([&](const auto& clause, std::uint32_t) {
+      if (!holds<ClauseKind::not_matched>(clause.condition, rows)) return false;
+      using Action = typename std::remove_cvref_t<decltype(clause)>::ActionType;
+      if constexpr (std::same_as<Action, Raise>) {
+        raise(clause.action, Key::of(*row), position);
+      } else if constexpr (is_insert_v<Action>) {
+        Holder<Row> made = inserted(clause.action, row);
+        Entry& entry = plan_.add();
+        entry.after = std::move(made);
+        entry.outcome = Outcome::insert;
+        entry.position = position;
+        ++metrics().inserted;
+        acted = true;
+      }
+      return true;
+    });
+    if (!acted) ++metrics().skipped;
+  }
+
+  Holder<Row> inserted(const InsertAll&, Pointer row) { return hold_row<Row>(*row); }
+
+  template <class... Assignments>
+  Holder<Row> inserted(const Insert<Assignments...>& action, Pointer row) {
+    Row made{};
+    const Scope<NoRow, Source> rows{no_row, *row};
+    std::apply(
+        [&](const auto&... assignment) {
+          (run_assignment<ClauseKind::not_matched>(made, assignment, rows), ...);
+        },
+        action.assignments);
+    return Holder<Row>(std::move(made));
+  }
+
+  template <class Callable>
+  Holder<Row> inserted(const InsertWith<Callable>& action, Pointer row) {
+    return Holder<Row>(Row(call<ClauseKind::not_matched>(action.callable, Scope<NoRow, Source>{no_row, *row})));
+  }
+
+  // --- Not matched by source ---
+
+  void visit_unmatched_targets() {
+    for (const SlotType& slot : core_.rows) {
+      if (plan_.touched(slot) == nullptr) take_unmatched_target(slot);
+    }
+  }
+
+  void take_unmatched_target(const SlotType& slot) {
+    const Scope<Row, NoRow> rows{slot.get(), no_row};
+    for_each_clause<ClauseKind::not_matched_by_source>([&](const auto& clause, std::uint32_t number) {
+      if (!holds<ClauseKind::not_matched_by_source>(clause.condition, rows)) return false;
+      using Action = typename std::remove_cvref_t<decltype(clause)>::ActionType;
+      if constexpr (std::same_as<Action, Raise>) {
+        raise(clause.action, CoreType::key_of(slot.get()), no_position);
+      } else if constexpr (std::same_as<Action, Erase>) {
+        write_erase(slot, no_position, number, metrics().not_matched_by_source_deleted);
+      } else if constexpr (is_update_v<Action>) {
+        write_update(slot, updated_by_source(clause.action, slot.get()), no_position, number,
+                     metrics().not_matched_by_source_updated);
+      }
+      return true;
+    });
+  }
+
+  template <class... Assignments>
+  std::optional<Holder<Row>> updated_by_source(const Update<Assignments...>& action, const Row& target) {
+    return assigned<ClauseKind::not_matched_by_source>(action, target, Scope<Row, NoRow>{target, no_row});
+  }
+
+  template <class Callable>
+  std::optional<Holder<Row>> updated_by_source(const UpdateWith<Callable>& action, const Row& target) {
+    return changed(target, call<ClauseKind::not_matched_by_source>(action.callable, Scope<Row, NoRow>{target, no_row}));
+  }
+
+  // --- Clauses ---
+
+  // Calls `visit(clause, number)` for the clauses of a kind in written order until it returns true.
+  template <ClauseKind kind, class Visit>
+  void for_each_clause(Visit visit) {
+    std::apply(
+        [&](const auto&... clause) {
+          std::uint32_t number = 0;
+          static_cast<void>((visit_if<kind>(clause, number++, visit) || ...));
+        },
+        rule_.clauses());
+  }
+
+  template <ClauseKind kind, class Clause, class Visit>
+  static bool visit_if(const Clause& clause, std::uint32_t number, Visit& visit) {
+    if constexpr (Clause::kind == kind) {
+      return visit(clause, number);
+    } else {
+      return false;
+    }
+  }
+
+  bool source_rows_add_up() const noexcept {
+    const Metrics& m = plan_.metrics;
+    std::size_t unchanged_by_source = 0;
+    for (const Entry& entry : plan_.entries) {
+      unchanged_by_source += entry.outcome == Outcome::unchanged && entry.position == no_position ? 1U : 0U;
+    }
+    return m.source_rows == m.inserted + m.matched_updated + m.matched_deleted + (m.unchanged - unchanged_by_source) +
+                                m.skipped + m.dropped_duplicates + m.dropped_late + plan_.extra_erasers;
+  }
+
+  static constexpr NoRow no_row{};
+
+  const CoreType& core_;
+  const Rule& rule_;
+  Plan<Row>& plan_;
+};
+
+}  // namespace keyfold::detail

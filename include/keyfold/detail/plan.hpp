@@ -1,0 +1,105 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/change.hpp>
+#include <keyfold/detail/holder.hpp>
+#include <keyfold/detail/log.hpp>
+#include <keyfold/metrics.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace keyfold::detail {
+
+enum class Outcome : std::uint8_t {
+  seen,       ///< matched, but no clause acts on it
+  unchanged,  ///< an update that would not change it
+  insert,
+  update,
+  erase
+};
+
+/// What a write will do to one row.
+template <class Row>
+struct Planned {
+  const Slot<Row>* slot = nullptr;   // the row it acts on; null for an insert
+  std::optional<Holder<Row>> after;  // the row it leaves behind: insert and update
+  Position position = no_position;   // of the source row
+  std::uint32_t clause = 0;          // that fired, counted within its kind
+  Outcome outcome = Outcome::seen;
+
+  // Filled in by validate():
+  bool rekeyed = false;              // an update that changes the primary key
+  bool relinked = false;             // an update that changes the key of an index: it needs a slot of its own
+  std::uint64_t hash_before = 0;     // of the key it leaves: erase and rekeyed update
+  std::uint64_t hash_after = 0;      // of the key it arrives at: insert, rekeyed and relinked update
+  const Slot<Row>* fresh = nullptr;  // the slot that apply() made for it
+
+  bool leaves_row() const noexcept { return outcome == Outcome::insert || outcome == Outcome::update; }
+  bool changes_row() const noexcept { return leaves_row() || outcome == Outcome::erase; }
+  bool needs_slot() const noexcept { return outcome == Outcome::insert || rekeyed || relinked; }
+};
+
+/// A write that is worked out but not carried out: at most one entry for each target row. Everything that can throw
+/// on account of the user's code happens while it is made.
+///
+/// Which rows it touches is marked in the rows themselves, after Briggs and Torczon's sparse sets (ACM LOPLAS 2,
+/// 1993): a row's mark points to an entry, and counts only if that entry points back. So marks need no clearing, not
+/// even after an exception.
+template <class Row>
+class Plan {
+ public:
+  explicit Plan(std::uint32_t epoch) noexcept : epoch_(epoch) {}
+
+  /// The entry for this row, or null. The epoch in the mark saves looking at the entries for rows not touched.
+  Planned<Row>* touched(const Slot<Row>& slot) noexcept {
+    if (slot.mark >> 32U != epoch_) return nullptr;
+    const auto index = static_cast<std::uint32_t>(slot.mark);
+    return index < entries.size() && entries[index].slot == &slot ? &entries[index] : nullptr;
+  }
+  const Planned<Row>* touched(const Slot<Row>& slot) const noexcept { return const_cast<Plan*>(this)->touched(slot); }
+
+  /// Requires: the row is not touched yet.
+  Planned<Row>& touch(const Slot<Row>& slot) {
+    Planned<Row>& entry = add();
+    entry.slot = &slot;
+    slot.mark = std::uint64_t{epoch_} << 32U | (entries.size() - 1);
+    return entry;
+  }
+
+  /// An entry for a row that is not in the table yet.
+  Planned<Row>& add() {
+    if (entries.size() > std::numeric_limits<std::uint32_t>::max()) {
+      throw std::length_error("keyfold: one write may touch at most 2^32 rows");
+    }
+    return entries.emplace_back();
+  }
+
+  std::vector<Planned<Row>> entries;
+  Metrics metrics;
+  std::size_t extra_erasers = 0;  // further source rows that fired an unconditional erase() on an erased row
+
+ private:
+  std::uint32_t epoch_;
+};
+
+template <class Row>
+ChangeSet<Row> to_change_set(const Plan<Row>& plan) {
+  std::vector<Change<Row>> changes;
+  for (const Planned<Row>& entry : plan.entries) {
+    if (entry.outcome == Outcome::insert) {
+      changes.push_back(Change<Row>::insert(entry.after->get()));
+    } else if (entry.outcome == Outcome::update) {
+      changes.push_back(Change<Row>::update(entry.slot->get(), entry.after->get()));
+    } else if (entry.outcome == Outcome::erase) {
+      changes.push_back(Change<Row>::erase(entry.slot->get()));
+    }
+  }
+  return ChangeSet<Row>(std::move(changes));
+}
+
+}  // namespace keyfold::detail

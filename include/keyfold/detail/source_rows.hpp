@@ -1,0 +1,90 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <concepts>
+#include <deque>
+#include <iterator>
+#include <ranges>
+#include <type_traits>
+#include <vector>
+
+/// Reading a source range exactly once, as pointers to its rows.
+namespace keyfold::detail {
+
+/// A range whose const form has const elements owns them; a view does not.
+template <class Range>
+concept OwnsElements =
+    std::ranges::input_range<const Range> &&
+    std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<const Range>>> &&
+    std::is_lvalue_reference_v<std::ranges::range_reference_t<const Range>>;
+
+/// `Declared` is the type by which the merge holds its source: a reference for an lvalue.
+template <class Declared, class Source>
+struct SourceTraits {
+  using Range = std::remove_reference_t<Declared>;
+  using Reference = std::ranges::range_reference_t<Range>;
+
+  /// Rows that stay where they are while the range lives; others are taken out one by one.
+  static constexpr bool stable = std::ranges::forward_range<Range> && std::is_lvalue_reference_v<Reference> &&
+                                 std::derived_from<std::remove_cvref_t<Reference>, Source>;
+
+  /// Rows that belong to the merge, so that they may be moved from.
+  static constexpr bool movable =
+      !stable || (!std::is_reference_v<Declared> && OwnsElements<Range> &&
+                  !std::is_const_v<std::remove_reference_t<Reference>>);
+
+  using Pointer = std::conditional_t<movable, Source*, const Source*>;
+};
+
+/// All rows of a source at once; what the duplicate policies need.
+template <class Declared, class Source>
+class AllRows {
+ public:
+  using Traits = SourceTraits<Declared, Source>;
+
+  explicit AllRows(typename Traits::Range& range) {
+    for (auto&& row : range) {
+      if constexpr (Traits::stable) {
+        pointers.push_back(&row);
+      } else {
+        pointers.push_back(&rows_.emplace_back(std::forward<decltype(row)>(row)));
+      }
+    }
+  }
+
+  std::vector<typename Traits::Pointer> pointers;
+
+ private:
+  std::deque<Source> rows_;
+};
+
+/// So many rows are looked up at once that the cache misses of their lookups overlap.
+inline constexpr std::size_t block_size = 32;
+
+/// Hands the rows of a source to `take(pointers, first_position)` in blocks of at most `block_size`.
+template <class Declared, class Source, class Take>
+void for_each_block(typename SourceTraits<Declared, Source>::Range& range, Take take) {
+  using Traits = SourceTraits<Declared, Source>;
+  std::vector<Source> rows;
+  std::vector<typename Traits::Pointer> block;
+  if constexpr (!Traits::stable) rows.reserve(block_size);
+  block.reserve(block_size);
+  std::size_t position = 0;
+  const auto flush = [&] {
+    take(block, position);
+    position += block.size();
+    block.clear();
+    rows.clear();
+  };
+  for (auto&& row : range) {
+    if constexpr (Traits::stable) {
+      block.push_back(&row);
+    } else {
+      block.push_back(&rows.emplace_back(std::forward<decltype(row)>(row)));
+    }
+    if (block.size() == block_size) flush();
+  }
+  if (!block.empty()) flush();
+}
+
+}  // namespace keyfold::detail

@@ -1,0 +1,164 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/detail/value.hpp>
+
+#include <boost/describe/enum.hpp>
+#include <boost/describe/enumerators.hpp>
+#include <boost/mp11/algorithm.hpp>
+
+#include <array>
+#include <charconv>
+#include <string>
+#include <variant>
+
+/// Values as text, without iostream: for messages, for the recorded clauses and for print.hpp. A type of the user's
+/// is shown through an ADL `to_string(value)`; described enums by their enumerator.
+namespace keyfold::detail {
+
+template <class T>
+concept AdlText = requires(const T& value) {
+  { to_string(value) } -> std::convertible_to<std::string>;
+};
+
+enum class Style : std::uint8_t {
+  plain,   ///< as a table cell: text unquoted
+  literal  ///< as SQL would write it: text, characters and times in single quotes
+};
+
+inline void append_text(std::string& out, std::string_view text, Style style) {
+  if (style == Style::plain) {
+    out += text;
+    return;
+  }
+  out += '\'';
+  for (const char c : text) {
+    if (c == '\'') out += '\'';
+    out += c;
+  }
+  out += '\'';
+}
+
+template <class Number>
+void append_number(std::string& out, Number number) {
+  std::array<char, 64> buffer{};
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
+  out.append(buffer.data(), end.ptr);
+}
+
+inline void append_padded(std::string& out, long long number, std::size_t width) {
+  const auto start = out.size();
+  append_number(out, number);
+  const auto length = out.size() - start;
+  if (length < width) out.insert(start, width - length, '0');
+}
+
+/// ISO 8601 in UTC; the fraction is left out when it is zero.
+template <class Duration>
+void append_time(std::string& out, std::chrono::sys_time<Duration> time) {
+  using namespace std::chrono;
+  const auto day = floor<days>(time);
+  const year_month_day date{day};
+  const hh_mm_ss clock{floor<microseconds>(time - day)};
+  append_padded(out, int{date.year()}, 4);
+  out += '-';
+  append_padded(out, unsigned{date.month()}, 2);
+  out += '-';
+  append_padded(out, unsigned{date.day()}, 2);
+  if constexpr (!std::same_as<Duration, days>) {
+    out += 'T';
+    append_padded(out, clock.hours().count(), 2);
+    out += ':';
+    append_padded(out, clock.minutes().count(), 2);
+    out += ':';
+    append_padded(out, clock.seconds().count(), 2);
+    if (const auto fraction = clock.subseconds().count(); fraction != 0) {
+      out += '.';
+      append_padded(out, fraction, 6);
+    }
+    out += 'Z';
+  }
+}
+
+template <class Enum>
+void append_enum(std::string& out, Enum value) {
+  if constexpr (boost::describe::has_describe_enumerators<Enum>::value) {
+    const auto start = out.size();
+    boost::mp11::mp_for_each<boost::describe::describe_enumerators<Enum>>([&](auto described) {
+      if (out.size() == start && described.value == value) out += described.name;
+    });
+    if (out.size() != start) return;
+  }
+  append_number(out, +static_cast<std::underlying_type_t<Enum>>(value));
+}
+
+template <class T>
+void append_value(std::string& out, const T& value, Style style);
+
+template <class Tuple>
+void append_list(std::string& out, const Tuple& values) {
+  const char* separator = "(";
+  std::apply(
+      [&](const auto&... value) { ((out += separator, append_value(out, value, Style::literal), separator = ", "), ...); },
+      values);
+  out += ')';
+}
+
+template <class T>
+void append_value(std::string& out, const T& value, Style style) {
+  if constexpr (std::same_as<T, std::nullopt_t> || std::same_as<T, std::monostate>) {
+    out += "NULL";
+  } else if constexpr (is_optional_v<T>) {
+    value ? append_value(out, *value, style) : append_value(out, std::nullopt, style);
+  } else if constexpr (StringLike<T>) {
+    append_text(out, std::string_view(value), style);
+  } else if constexpr (std::same_as<T, bool>) {
+    out += value ? "true" : "false";
+  } else if constexpr (std::same_as<T, char>) {
+    append_text(out, std::string_view(&value, 1), style);
+  } else if constexpr (AdlText<T>) {
+    out += to_string(value);
+  } else if constexpr (Arithmetic<T>) {
+    append_number(out, +value);
+  } else if constexpr (std::is_enum_v<T>) {
+    append_enum(out, value);
+  } else if constexpr (is_duration_v<T>) {
+    append_number(out, value.count());
+  } else if constexpr (is_time_point_v<T>) {
+    if constexpr (std::same_as<typename T::clock, std::chrono::system_clock>) {
+      if (style == Style::literal) out += '\'';
+      append_time(out, value);
+      if (style == Style::literal) out += '\'';
+    } else {
+      append_number(out, value.time_since_epoch().count());
+    }
+  } else if constexpr (is_tuple_v<T>) {
+    append_list(out, value);
+  } else if constexpr (std::ranges::input_range<const T>) {
+    const char* separator = "[";
+    for (const auto& element : value) {
+      out += separator;
+      append_value(out, element, Style::literal);
+      separator = ", ";
+    }
+    out += separator[0] == '[' ? "[]" : "]";
+  } else {
+    out += "<value>";
+  }
+}
+
+/// The text of a key: its only part, or "(a, b)". Long keys are cut, since they end up in messages.
+template <class... Parts>
+std::string key_text(const std::tuple<Parts...>& key) {
+  constexpr std::size_t limit = 200;
+  std::string out;
+  if constexpr (sizeof...(Parts) == 1) {
+    append_value(out, std::get<0>(key), Style::literal);
+  } else {
+    append_list(out, key);
+  }
+  if (out.size() > limit) out.replace(limit, std::string::npos, "...");
+  return out;
+}
+
+}  // namespace keyfold::detail

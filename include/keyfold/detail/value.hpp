@@ -1,0 +1,248 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <bit>
+#include <chrono>
+#include <compare>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <ranges>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// Equality, order and hash of single values as keys and columns see them: strings of any type compare as text,
+/// integers by value whatever their width and sign, an empty optional equals itself and comes first, NaN equals
+/// itself and comes last, -0.0 equals 0.0.
+namespace keyfold::detail {
+
+template <class T>
+inline constexpr bool is_optional_v = false;
+template <class T>
+inline constexpr bool is_optional_v<std::optional<T>> = true;
+
+template <class T>
+inline constexpr bool is_nullable_v = is_optional_v<T> || std::same_as<T, std::nullopt_t>;
+
+template <class T>
+struct unwrap_optional {
+  using type = T;
+};
+template <class T>
+struct unwrap_optional<std::optional<T>> {
+  using type = T;
+};
+template <class T>
+using unwrap_optional_t = typename unwrap_optional<T>::type;
+
+template <class T>
+inline constexpr bool is_tuple_v = false;
+template <class... T>
+inline constexpr bool is_tuple_v<std::tuple<T...>> = true;
+template <class A, class B>
+inline constexpr bool is_tuple_v<std::pair<A, B>> = true;
+
+template <class T>
+inline constexpr bool is_duration_v = false;
+template <class Rep, class Period>
+inline constexpr bool is_duration_v<std::chrono::duration<Rep, Period>> = true;
+
+template <class T>
+inline constexpr bool is_time_point_v = false;
+template <class Clock, class Duration>
+inline constexpr bool is_time_point_v<std::chrono::time_point<Clock, Duration>> = true;
+
+template <class T>
+concept StringLike = std::convertible_to<const T&, std::string_view> && !std::same_as<T, std::nullptr_t>;
+
+template <class T>
+concept Arithmetic = std::is_arithmetic_v<T>;
+
+/// Sequences that may hold NaN, which their own operator== would call different from itself.
+template <class T>
+concept FloatingSequence = std::ranges::input_range<const T> && !StringLike<T> &&
+                           std::floating_point<unwrap_optional_t<std::ranges::range_value_t<const T>>>;
+
+template <class T>
+constexpr bool has_value([[maybe_unused]] const T& value) noexcept {
+  if constexpr (std::same_as<T, std::nullopt_t>) {
+    return false;
+  } else if constexpr (is_optional_v<T>) {
+    return value.has_value();
+  } else {
+    return true;
+  }
+}
+
+template <class T>
+constexpr const auto& value_of(const T& value) noexcept {
+  if constexpr (is_optional_v<T>) {
+    return *value;
+  } else {
+    return value;
+  }
+}
+
+template <class T>
+constexpr bool is_nan([[maybe_unused]] const T& value) {
+  if constexpr (std::floating_point<T>) {
+    return value != value;
+  } else if constexpr (is_optional_v<T>) {
+    return value && is_nan(*value);
+  } else if constexpr (is_tuple_v<T>) {
+    return std::apply([](const auto&... parts) { return (is_nan(parts) || ...); }, value);
+  } else {
+    return false;
+  }
+}
+
+template <class A, class B>
+constexpr bool equal_values(const A& a, const B& b);
+
+template <class A, class B, std::size_t... I>
+constexpr bool equal_elements(const A& a, const B& b, std::index_sequence<I...>) {
+  return (equal_values(std::get<I>(a), std::get<I>(b)) && ...);
+}
+
+template <class A, class B>
+constexpr bool equal_values(const A& a, const B& b) {
+  if constexpr (is_nullable_v<A> || is_nullable_v<B>) {
+    if constexpr (std::same_as<A, std::nullopt_t> || std::same_as<B, std::nullopt_t>) {
+      return has_value(a) == has_value(b);
+    } else {
+      return has_value(a) && has_value(b) ? equal_values(value_of(a), value_of(b)) : has_value(a) == has_value(b);
+    }
+  } else if constexpr (StringLike<A> && StringLike<B>) {
+    return std::string_view(a) == std::string_view(b);
+  } else if constexpr (std::integral<A> && std::integral<B>) {
+    return std::cmp_equal(+a, +b);
+  } else if constexpr (Arithmetic<A> && Arithmetic<B>) {
+    using Common = std::common_type_t<A, B>;
+    const auto x = static_cast<Common>(a);
+    const auto y = static_cast<Common>(b);
+    return x == y || (x != x && y != y);
+  } else if constexpr (is_tuple_v<A> && is_tuple_v<B>) {
+    return equal_elements(a, b, std::make_index_sequence<std::tuple_size_v<A>>());
+  } else if constexpr (std::same_as<A, B> && FloatingSequence<A>) {
+    auto x = std::ranges::begin(a);
+    auto y = std::ranges::begin(b);
+    while (x != std::ranges::end(a) && y != std::ranges::end(b) && equal_values(*x, *y)) ++x, ++y;
+    return x == std::ranges::end(a) && y == std::ranges::end(b);
+  } else {
+    return static_cast<bool>(a == b);
+  }
+}
+
+template <class A, class B>
+constexpr bool less_values(const A& a, const B& b);
+
+template <std::size_t I, class A, class B>
+constexpr bool less_from(const A& a, const B& b) {
+  if constexpr (I < std::tuple_size_v<A> && I < std::tuple_size_v<B>) {
+    if (less_values(std::get<I>(a), std::get<I>(b))) return true;
+    if (less_values(std::get<I>(b), std::get<I>(a))) return false;
+    return less_from<I + 1>(a, b);
+  } else {
+    return false;
+  }
+}
+
+/// A strict weak order; tuples are compared on their common prefix, so that a short key finds a range of long ones.
+template <class A, class B>
+constexpr bool less_values(const A& a, const B& b) {
+  if constexpr (is_nullable_v<A> || is_nullable_v<B>) {
+    if constexpr (std::same_as<A, std::nullopt_t> || std::same_as<B, std::nullopt_t>) {
+      return !has_value(a) && has_value(b);
+    } else {
+      return has_value(b) && (!has_value(a) || less_values(value_of(a), value_of(b)));
+    }
+  } else if constexpr (StringLike<A> && StringLike<B>) {
+    return std::string_view(a) < std::string_view(b);
+  } else if constexpr (std::integral<A> && std::integral<B>) {
+    return std::cmp_less(+a, +b);
+  } else if constexpr (Arithmetic<A> && Arithmetic<B>) {
+    using Common = std::common_type_t<A, B>;
+    const auto x = static_cast<Common>(a);
+    const auto y = static_cast<Common>(b);
+    return x < y || (x == x && y != y);
+  } else if constexpr (is_tuple_v<A> && is_tuple_v<B>) {
+    return less_from<0>(a, b);
+  } else {
+    return static_cast<bool>(a < b);
+  }
+}
+
+/// Multiply and fold, as wyhash does: two instructions that spread every input bit over the whole word.
+constexpr std::uint64_t mix(std::uint64_t value) noexcept {
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = static_cast<Wide>(value ^ 0x9E3779B97F4A7C15U) * 0xA0761D6478BD642FU;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64U);
+}
+
+template <class T>
+concept StdHashable = requires(const T& value) {
+  { std::hash<T>{}(value) } -> std::convertible_to<std::size_t>;
+};
+
+template <class T>
+concept AdlHashable = requires(const T& value) {
+  { hash_value(value) } -> std::convertible_to<std::size_t>;
+};
+
+template <class T>
+constexpr std::uint64_t hash_of(const T& value) {
+  constexpr std::uint64_t absent = 0x6A09E667F3BCC909U;
+  if constexpr (std::same_as<T, std::nullopt_t>) {
+    return absent;
+  } else if constexpr (is_optional_v<T>) {
+    return value ? hash_of(*value) : absent;
+  } else if constexpr (StringLike<T>) {
+    return std::hash<std::string_view>{}(std::string_view(value));
+  } else if constexpr (std::integral<T>) {
+    return mix(static_cast<std::uint64_t>(value));
+  } else if constexpr (std::is_enum_v<T>) {
+    return hash_of(static_cast<std::underlying_type_t<T>>(value));
+  } else if constexpr (std::floating_point<T>) {
+    const auto number = static_cast<double>(value);
+    if (number != number) return absent;
+    return mix(std::bit_cast<std::uint64_t>(number == 0 ? 0.0 : number));
+  } else if constexpr (is_duration_v<T>) {
+    return hash_of(value.count());
+  } else if constexpr (is_time_point_v<T>) {
+    return hash_of(value.time_since_epoch().count());
+  } else if constexpr (is_tuple_v<T>) {
+    std::uint64_t hash = 0;
+    std::apply([&](const auto&... parts) { ((hash = mix(hash + hash_of(parts))), ...); }, value);
+    return hash;
+  } else if constexpr (StdHashable<T>) {
+    return mix(std::hash<T>{}(value));
+  } else {
+    static_assert(AdlHashable<T>,
+                  "keyfold: a key part of this type needs a std::hash specialisation or a hash_value() function");
+    return mix(hash_value(value));
+  }
+}
+
+/// A lookup argument in the form in which it can be compared with, and hashed like, a stored value of type Part.
+template <class Part, class Argument>
+constexpr decltype(auto) as_lookup(const Argument& argument) {
+  using Value = unwrap_optional_t<Part>;
+  if constexpr (is_nullable_v<Argument>) {
+    static_assert(is_optional_v<Part>, "keyfold: an empty optional cannot be looked up in a column that is never empty");
+    return (argument);
+  } else if constexpr (std::same_as<Argument, Value> || (std::integral<Argument> && std::integral<Value>)) {
+    return (argument);
+  } else if constexpr (StringLike<Argument> && StringLike<Value>) {
+    return std::string_view(argument);
+  } else {
+    static_assert(std::convertible_to<const Argument&, Value> && !(std::floating_point<Argument> && std::integral<Value>),
+                  "keyfold: a lookup value does not have the type of its key part");
+    return static_cast<Value>(argument);
+  }
+}
+
+}  // namespace keyfold::detail

@@ -1,0 +1,127 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/fwd.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+/// The typed errors of the core. Each derives from `Error`, carries what went wrong as public members, and says
+/// in what() what to do next. Exceptions thrown by the user's own code are never wrapped.
+namespace keyfold {
+
+/// Base of every exception that keyfold throws on its own account.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// `at()` was asked for a key that no row has.
+class KeyNotFound : public Error {
+ public:
+  explicit KeyNotFound(std::string key_text)
+      : Error("no row has the key " + key_text + "; use find() or contains() where a key may be absent"),
+        key(std::move(key_text)) {}
+
+  std::string key;
+};
+
+/// Two rows would have the same primary key once the write is done.
+class DuplicateKey : public Error {
+ public:
+  DuplicateKey(const std::string& message, std::string index_name, std::string key_text, Position first,
+               Position second)
+      : Error(message),
+        index(std::move(index_name)),
+        key(std::move(key_text)),
+        first_position(first),
+        second_position(second) {}
+
+  std::string index;         ///< names of the key's columns, as in "(sku, day)"
+  std::string key;           ///< the key both rows claim
+  Position first_position;   ///< source position of the one row; no_position for a row that stays in the table
+  Position second_position;  ///< source position of the other row
+};
+
+/// Two source rows claim one row: both act on the same target row, or both bring the same new key.
+class DuplicateSourceKey : public DuplicateKey {
+ public:
+  using DuplicateKey::DuplicateKey;
+};
+
+/// Two rows would be equal in a unique index once the write is done.
+class UniqueViolation : public Error {
+ public:
+  UniqueViolation(const std::string& message, std::string index_name, std::string key_text, Position first,
+                  Position second)
+      : Error(message),
+        index(std::move(index_name)),
+        key(std::move(key_text)),
+        first_position(first),
+        second_position(second) {}
+
+  std::string index;         ///< names of the index's columns
+  std::string key;           ///< the values both rows claim
+  Position first_position;   ///< source position of the one row; no_position for a row that stays in the table
+  Position second_position;  ///< source position of the other row, or no_position
+};
+
+/// A key part is NaN, which no lookup could ever find again.
+class InvalidKey : public Error {
+ public:
+  InvalidKey(std::string column_name, Position row_position)
+      : Error("the key part '" + column_name + "' is NaN" + at(row_position) +
+              "; a key must equal itself: filter such rows out or give them another key"),
+        column(std::move(column_name)),
+        position(row_position) {}
+
+  std::string column;
+  Position position;  ///< source position of the row, or no_position
+
+ private:
+  static std::string at(Position position) {
+    return position == no_position ? std::string() : " in source row " + std::to_string(position);
+  }
+};
+
+/// A `raise("message")` clause fired.
+class ClauseRaised : public Error {
+ public:
+  ClauseRaised(const std::string& raised, std::string key_text, Position row_position)
+      : Error(raised + " (raised by a clause for the row with key " + key_text + ")"),
+        message(raised),
+        key(std::move(key_text)),
+        position(row_position) {}
+
+  std::string message;  ///< the text given to raise()
+  std::string key;
+  Position position;  ///< source position; no_position for a clause of when_not_matched_by_source
+};
+
+/// An assignment would not fit the type of its column.
+class ValueOutOfRange : public Error {
+ public:
+  ValueOutOfRange(std::string column_name, const std::string& value_text)
+      : Error("the value " + value_text + " does not fit column '" + column_name +
+              "'; widen the column or limit the value in the assignment"),
+        column(std::move(column_name)) {}
+
+  std::string column;
+};
+
+/// A condition, assignment or callback wrote to the table whose write it is part of.
+class ReentrantWrite : public Error {
+ public:
+  ReentrantWrite()
+      : Error("this table is in the middle of another write; conditions, assignments and source ranges may read "
+              "the table but not write to it") {}
+};
+
+/// The changes of a result were asked for after its table was destroyed.
+class TableGone : public Error {
+ public:
+  TableGone() : Error("the table of this result no longer exists; read changes() while the table is alive") {}
+};
+
+}  // namespace keyfold

@@ -1,0 +1,189 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/detail/merge_plan.hpp>
+#include <keyfold/detail/merge_syntax.hpp>
+#include <keyfold/history.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace keyfold {
+
+/// What a write did. A value; `changes()` reads the table's history.
+template <class Row>
+class MergeResult {
+ public:
+  MergeResult(Version version, bool committed, const Metrics& metrics,
+              std::weak_ptr<const detail::CommitLog<Row>> log) noexcept
+      : version_(version), committed_(committed), metrics_(metrics), log_(std::move(log)) {}
+
+  /// The table's version after the write.
+  [[nodiscard]] Version version() const noexcept { return version_; }
+
+  /// Whether the write made a version. One that changed nothing does not, see docs/merge-semantics.md.
+  [[nodiscard]] bool committed() const noexcept { return committed_; }
+
+  [[nodiscard]] const Metrics& metrics() const noexcept { return metrics_; }
+
+  /// What the write changed, with before and after rows (SQL's RETURNING); empty if it made no version. Copies the
+  /// rows: O(changes). Throws TableGone when the table no longer exists.
+  [[nodiscard]] ChangeSet<Row> changes() const {
+    if (!committed_) return {};
+    const auto log = log_.lock();
+    if (log == nullptr) throw TableGone();
+    return detail::changes_of(detail::record_of(*log, version_).block);
+  }
+
+ private:
+  Version version_;
+  bool committed_;
+  Metrics metrics_;
+  std::weak_ptr<const detail::CommitLog<Row>> log_;
+};
+
+/// The clauses of a merge as a value: built once, run many times, possibly constexpr.
+///
+///     constexpr auto rule = keyfold::merge_rule<Order, Change>().on<&Change::id>().when_matched().update_all();
+///     orders.merge(changes, rule);
+template <class RowType, class SourceType, class MatchType, class Policy, class... Clauses>
+class [[nodiscard]] MergeRule
+    : public detail::MergeSyntax<MergeRule<RowType, SourceType, MatchType, Policy, Clauses...>> {
+ public:
+  using Row = RowType;
+  using Source = SourceType;
+  using Match = MatchType;
+  using PolicyType = Policy;
+  using Rule = MergeRule;
+
+  constexpr MergeRule(Match match, Policy policy, std::tuple<Clauses...> clauses, bool rewrite_unchanged)
+      : match_(std::move(match)),
+        policy_(std::move(policy)),
+        clauses_(std::move(clauses)),
+        rewrite_unchanged_(rewrite_unchanged) {}
+
+  /// The clauses as history records them, in SQL's words.
+  [[nodiscard]] std::string text() const {
+    std::string out;
+    std::apply([&](const auto&... clause) { ((print_after_space(out, clause)), ...); }, clauses_);
+    return out;
+  }
+
+  // For the planner and the grammar.
+
+  template <detail::ClauseKind kind>
+  static constexpr bool has_unconditional_clause = ((Clauses::kind == kind && Clauses::unconditional) || ...);
+  template <detail::ClauseKind kind>
+  static constexpr bool has_clause = ((Clauses::kind == kind) || ...);
+  static constexpr std::size_t clause_count = sizeof...(Clauses);
+
+  constexpr const Match& match() const noexcept { return match_; }
+  constexpr const Policy& policy() const noexcept { return policy_; }
+  constexpr const std::tuple<Clauses...>& clauses() const noexcept { return clauses_; }
+  constexpr bool rewrites_unchanged() const noexcept { return rewrite_unchanged_; }
+
+  constexpr MergeRule&& rule() noexcept { return std::move(*this); }
+  template <class Other>
+  constexpr Other with(Other other) && {
+    return other;
+  }
+
+  template <class Clause>
+  constexpr auto with_clause(Clause clause) && {
+    return MergeRule<Row, Source, Match, Policy, Clauses..., Clause>(
+        std::move(match_), std::move(policy_),
+        std::tuple_cat(std::move(clauses_), std::tuple<Clause>(std::move(clause))), rewrite_unchanged_);
+  }
+  template <class NewPolicy>
+  constexpr auto with_policy(NewPolicy policy) && {
+    return MergeRule<Row, Source, Match, NewPolicy, Clauses...>(std::move(match_), std::move(policy),
+                                                               std::move(clauses_), rewrite_unchanged_);
+  }
+  template <class NewMatch>
+  constexpr auto with_match(NewMatch match) && {
+    return MergeRule<Row, Source, NewMatch, Policy, Clauses...>(std::move(match), std::move(policy_),
+                                                               std::move(clauses_), rewrite_unchanged_);
+  }
+  constexpr auto rewriting() && {
+    return MergeRule(std::move(match_), std::move(policy_), std::move(clauses_), true);
+  }
+
+ private:
+  template <class Clause>
+  static void print_after_space(std::string& out, const Clause& clause) {
+    if (!out.empty()) out += ' ';
+    clause.print(out);
+  }
+
+  Match match_;
+  Policy policy_;
+  std::tuple<Clauses...> clauses_;
+  bool rewrite_unchanged_;
+};
+
+/// Starts a rule that merges rows of type Source into a table of rows of type Row.
+template <class Row, class Source = Row>
+constexpr auto merge_rule() {
+  using Match = detail::Match<void, void, detail::Always>;
+  return MergeRule<Row, Source, Match, detail::NoPolicy>(Match{}, detail::NoPolicy{}, std::tuple<>(), false);
+}
+
+/// A merge that is being put together; nothing happens before execute() or preview(). It refers to the table, and
+/// to the source where that is an lvalue.
+template <class Table, class SourceRange, class RuleType>
+class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Table, SourceRange, RuleType>> {
+ public:
+  using Rule = RuleType;
+  using Row = typename Rule::Row;
+  using Source = typename Rule::Source;
+
+  constexpr MergeBuilder(Table& table, SourceRange&& source, Rule rule, std::optional<std::string> metadata = {})
+      : table_(&table),
+        source_(std::forward<SourceRange>(source)),
+        rule_(std::move(rule)),
+        metadata_(std::move(metadata)) {}
+
+  /// Stored with the commit. A merge with metadata makes a version even if it changes nothing.
+  auto metadata(std::string text) && {
+    return MergeBuilder(*table_, std::forward<SourceRange>(source_), std::move(rule_), std::move(text));
+  }
+
+  /// Runs the merge as one commit. Reads the source once, and may move rows out of it if the merge owns it.
+  ///
+  /// Throws: DuplicateSourceKey, DuplicateKey, UniqueViolation, InvalidKey, ClauseRaised, ValueOutOfRange, and
+  /// whatever the source, the conditions and the rows throw. Strong guarantee for the table; a source that the merge
+  /// owns is gone. Complexity: O(source rows) on average, plus O(table) with a when_not_matched_by_source clause.
+  MergeResult<Row> execute() {
+    check();
+    return table_->template execute_merge<SourceRange>(source_, rule_, std::move(metadata_));
+  }
+
+  /// What execute() would do, with all its errors, without doing it.
+  [[nodiscard]] ChangeSet<Row> preview() {
+    check();
+    return table_->template preview_merge<SourceRange>(source_, rule_);
+  }
+
+  // For the grammar.
+
+  constexpr Rule&& rule() noexcept { return std::move(rule_); }
+  template <class NewRule>
+  constexpr auto with(NewRule rule) && {
+    return MergeBuilder<Table, SourceRange, NewRule>(*table_, std::forward<SourceRange>(source_), std::move(rule),
+                                                     std::move(metadata_));
+  }
+
+ private:
+  static constexpr void check() {
+    static_assert(Rule::clause_count > 0, "keyfold: a merge without a clause does nothing; add a when_... clause");
+  }
+
+  Table* table_;
+  SourceRange source_;  // a reference for an lvalue
+  Rule rule_;
+  std::optional<std::string> metadata_;
+};
+
+}  // namespace keyfold
