@@ -360,6 +360,14 @@ TEST_CASE("csv_rows is an input range for the standard library and range-v3, who
   CHECK(row == rows.end());
 }
 
+TEST_CASE("what a reader does to a row does not show in the next one") {
+  std::istringstream stream("sku\na\nb\n");
+  for (Item& row : kf::csv_rows<Item>(stream, "test.csv", {.allow_missing_columns = true})) {
+    CHECK(row.stock == 0);
+    row.stock = 5;
+  }
+}
+
 TEST_CASE("an absent value empties an optional whose default is not empty") {
   CHECK_FALSE(read<Preset>("n,m\n,1\n").front().n);
   CHECK(read<Preset>("m\n1\n", {.allow_missing_columns = true}).front().n == 5);
@@ -386,6 +394,22 @@ TEST_CASE("files are opened by path, and an error names the path") {
   }
   CHECK_THROWS_AS(kf::read_csv<Item>(std::filesystem::temp_directory_path()), kf::CsvError);
   CHECK_THROWS_AS(kf::write_csv(std::filesystem::temp_directory_path(), rows), kf::CsvError);
+}
+
+TEST_CASE("a stream that breaks is an error, not the end of the file") {
+  struct Breaking : std::streambuf {
+    std::string text = header + "a,1,\n";
+    Breaking() { setg(text.data(), text.data(), text.data() + text.size()); }
+    int_type underflow() override { throw std::runtime_error("the disk is gone"); }
+  };
+  Breaking buffer;
+  std::istream stream(&buffer);
+  try {
+    static_cast<void>(kf::read_csv<Item>(stream, "test.csv"));
+    FAIL("a broken stream was read");
+  } catch (const kf::CsvError& error) {
+    CHECK_THAT(error.what(), keyfold_test::contains("test.csv:1: cannot be read further"));
+  }
 }
 
 TEST_CASE("a stream that takes no more is an error, not a short file") {

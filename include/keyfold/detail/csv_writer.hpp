@@ -40,8 +40,7 @@ class CsvWriter {
 
   void finish() {
     stream_.flush();
-    if (!stream_)
-      throw CsvError(name_, line_, {}, 0, "cannot be written further; check the space on its disk");
+    if (!stream_) throw CsvError(name_, line_, {}, 0, "cannot be written further; is its disk full?");
   }
 
  private:
