@@ -1,4 +1,5 @@
 #include <keyfold/csv.hpp>
+#include <keyfold/keyfold.hpp>
 
 #include <boost/describe/class.hpp>
 #include <boost/describe/enum.hpp>
@@ -358,6 +359,27 @@ TEST_CASE("csv_rows is an input range for the standard library and range-v3, who
   CHECK(*row == Item{"b", 2, std::nullopt});
   ++row;
   CHECK(row == rows.end());
+}
+
+TEST_CASE("a merge reads its source from a file, and a bad line changes nothing") {
+  kf::Table<Item, kf::Key<&Item::sku>> items;
+  items.upsert(std::vector<Item>{{"a", 1, "old"}, {"b", 2, std::nullopt}});
+  std::istringstream good(header + "a,5,\nc,3,new\n");
+  items.upsert(kf::csv_rows<Item>(good));
+  CHECK(items.size() == 3);
+  CHECK(items.at("a") == Item{"a", 5, std::nullopt});
+  CHECK(items.at("c") == Item{"c", 3, "new"});
+
+  const auto version = items.version();
+  std::istringstream bad(header + "a,9,\nd,4,\ne,many,\n");
+  CHECK_THROWS_AS(items.upsert(kf::csv_rows<Item>(bad)), kf::CsvError);
+  CHECK(items.version() == version);
+  CHECK(items.size() == 3);
+  CHECK(items.at("a").stock == 5);
+
+  std::ostringstream out;
+  kf::write_csv(out, items);
+  CHECK(out.str() == "sku,stock,note\na,5,\nb,2,\nc,3,new\n");
 }
 
 TEST_CASE("what a reader does to a row does not show in the next one") {
