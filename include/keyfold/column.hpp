@@ -121,6 +121,16 @@ constexpr bool same_row(const Row& a, const Row& b) {
   }
 }
 
+/// Whether two rows are the same; `otherwise` for a row type that cannot tell.
+template <class Row>
+bool same_or(bool otherwise, [[maybe_unused]] const Row& a, [[maybe_unused]] const Row& b) {
+  if constexpr (RowComparable<Row>) {
+    return same_row(a, b);
+  } else {
+    return otherwise;
+  }
+}
+
 }  // namespace detail
 
 /// Number of columns of a row type; 0 when they are not known.

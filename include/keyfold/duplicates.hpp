@@ -11,6 +11,11 @@
 /// their source order.
 namespace keyfold {
 
+/// The `count` latest versions stay readable, older ones expire; the present never does. Made by `keep_last(count)`.
+struct KeepLastVersions {
+  std::size_t count;
+};
+
 namespace detail {
 
 struct DuplicatePolicy {};
@@ -31,6 +36,9 @@ struct KeepFirst : DuplicatePolicy {
 };
 
 struct KeepLast : DuplicatePolicy {
+  /// keep_last(n), for expire() and for the retention of a table.
+  constexpr KeepLastVersions operator()(std::size_t count) const noexcept { return {count}; }
+
   template <class Source>
   constexpr bool prefers_later(const Source&, const Source&) const noexcept {
     return true;
@@ -66,7 +74,8 @@ inline constexpr detail::Reject reject{};
 /// The first source row of each key counts, the others are dropped.
 inline constexpr detail::KeepFirst keep_first{};
 
-/// The last source row of each key counts, the others are dropped.
+/// The last source row of each key counts, the others are dropped. `keep_last(n)` is a rule of expiry: the n latest
+/// versions stay.
 inline constexpr detail::KeepLast keep_last{};
 
 /// The source row with the greatest `Member` counts; of equal ones the last. Empty optionals come first, NaN last.

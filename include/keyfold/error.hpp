@@ -1,11 +1,13 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/text.hpp>
 #include <keyfold/fwd.hpp>
 
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 /// The typed errors of the core. Each derives from `Error`, carries what went wrong as public members, and says
 /// in what() what to do next. Exceptions thrown by the user's own code are never wrapped.
@@ -116,6 +118,76 @@ class ReentrantWrite : public Error {
   ReentrantWrite()
       : Error("this table is in the middle of another write; conditions, assignments and source ranges may read "
               "the table but not write to it") {}
+};
+
+/// A version that can no longer be read was asked for.
+class VersionExpired : public Error {
+ public:
+  VersionExpired(Version version, Version oldest_version)
+      : VersionExpired("version " + std::to_string(version), version, oldest_version) {}
+  VersionExpired(Timestamp time, Version oldest_version)
+      : VersionExpired("the version at " + detail::literal_text(time), 0, oldest_version) {}
+
+  Version requested;  ///< 0 when a time was asked for
+  Version oldest;     ///< from here on every version is readable
+
+ private:
+  VersionExpired(const std::string& what, Version version, Version oldest_version)
+      : Error(what + " has expired; the oldest readable version is " + std::to_string(oldest_version) +
+              ": read that or a later one, tag versions that must stay, or keep more of them"),
+        requested(version),
+        oldest(oldest_version) {}
+};
+
+/// A version, or the version at a time, that never was.
+class VersionNotFound : public Error {
+ public:
+  VersionNotFound(Version version, Version latest_version)
+      : Error("there is no version " + std::to_string(version) + "; the latest is " + std::to_string(latest_version)),
+        requested(version),
+        latest(latest_version) {}
+  VersionNotFound(Timestamp time, Version latest_version)
+      : Error("there was no version yet at " + detail::literal_text(time) + "; the latest version is " +
+              std::to_string(latest_version) + ", and history() has the time of the first"),
+        requested(0),
+        latest(latest_version) {}
+
+  Version requested;  ///< 0 when a time was asked for
+  Version latest;
+};
+
+/// No version is tagged with this name.
+class TagNotFound : public Error {
+ public:
+  explicit TagNotFound(std::string tag_name)
+      : Error("no version is tagged '" + tag_name + "'; tags() lists the tags"), name(std::move(tag_name)) {}
+
+  std::string name;
+};
+
+/// The name is the tag of another version.
+class TagExists : public Error {
+ public:
+  TagExists(std::string tag_name, Version tagged_version)
+      : Error("the tag '" + tag_name + "' is on version " + std::to_string(tagged_version) +
+              " already; untag() it first, or choose another name"),
+        name(std::move(tag_name)),
+        version(tagged_version) {}
+
+  std::string name;
+  Version version;
+};
+
+/// Changes do not fit the rows they meet: apply() found rows other than its before images, or undo() rows that a
+/// later commit has touched. Nothing was changed.
+class ChangeConflict : public Error {
+ public:
+  explicit ChangeConflict(std::vector<std::string> conflicting)
+      : Error(std::to_string(conflicting.size()) + " change(s) do not fit the table, the first for the row with key " +
+              conflicting.front() + "; compare the rows named in `keys`, then apply the changes that still hold"),
+        keys(std::move(conflicting)) {}
+
+  std::vector<std::string> keys;  ///< of all conflicting changes, in the order of the changes
 };
 
 /// The changes of a result were asked for after its table was destroyed.

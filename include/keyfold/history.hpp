@@ -13,21 +13,23 @@
 
 namespace keyfold {
 
-/// One commit of a table's history. A handle of one pointer: valid while the table lives and keeps the commit.
+/// One commit of a table's history. A handle: valid while the table lives, until a version expires.
 template <class Row>
 class Commit {
  public:
-  explicit Commit(const detail::CommitRecord<Row>& record) noexcept : record_(&record) {}
+  Commit(const detail::CommitLog<Row>& log, const detail::CommitRecord<Row>& record) noexcept
+      : log_(&log), record_(&record) {}
 
   [[nodiscard]] Version version() const noexcept { return record_->version; }
 
   /// max(clock(), the last commit's time + 1 microsecond): strictly ascending whatever the clock does.
   [[nodiscard]] Timestamp timestamp() const noexcept { return record_->timestamp; }
 
-  /// "MERGE", "APPEND", "INSERT", "DELETE", "TRUNCATE".
+  /// "MERGE", "APPEND", "INSERT", "DELETE", "TRUNCATE", "RESTORE", "UNDO", "APPLY"; "REPLAY" for what subscribe()
+  /// with replay tells first.
   [[nodiscard]] std::string_view operation() const noexcept { return record_->operation; }
 
-  /// The clauses of a merge as text; empty for operations without parameters.
+  /// The clauses of a merge as text; the key of a DELETE; the version of a RESTORE or UNDO; else empty.
   [[nodiscard]] std::string_view parameters() const noexcept {
     return record_->parameters ? std::string_view(*record_->parameters) : std::string_view();
   }
@@ -39,14 +41,16 @@ class Commit {
     return record_->metadata ? std::string_view(*record_->metadata) : std::string_view();
   }
 
-  /// What the commit changed, with before and after rows. Copies them: O(changes).
-  [[nodiscard]] ChangeSet<Row> changes() const { return detail::changes_of(record_->block); }
+  /// What the commit changed, with before and after rows. Copies them: O(changes). Throws VersionExpired for a tagged
+  /// version that is older than the oldest readable one: its changes are gone, its rows are not.
+  [[nodiscard]] ChangeSet<Row> changes() const { return detail::changes_of(*log_, *record_); }
 
  private:
+  const detail::CommitLog<Row>* log_;
   const detail::CommitRecord<Row>* record_;
 };
 
-/// The commits of a table in ascending order: a random access range of `Commit`, valid while the table lives.
+/// The commits that are kept, in ascending order: a random access range of `Commit`, valid while the table lives.
 template <class Row>
 class History {
  public:
@@ -54,13 +58,13 @@ class History {
 
   explicit History(const detail::CommitLog<Row>& log) noexcept : log_(&log) {}
 
-  [[nodiscard]] std::size_t size() const noexcept { return log_->size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return log_->records.size(); }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
   /// Requires: index < size().
   [[nodiscard]] Commit<Row> operator[](std::size_t index) const noexcept {
     assert(index < size());
-    return Commit<Row>((*log_)[index]);
+    return Commit<Row>(*log_, log_->records[index]);
   }
   [[nodiscard]] Commit<Row> front() const noexcept { return (*this)[0]; }
   [[nodiscard]] Commit<Row> back() const noexcept { return (*this)[size() - 1]; }
@@ -86,7 +90,9 @@ class History<Row>::Iterator {
   Iterator() = default;
   Iterator(const detail::CommitLog<Row>* log, difference_type index) noexcept : log_(log), index_(index) {}
 
-  Commit<Row> operator*() const noexcept { return Commit<Row>((*log_)[static_cast<std::size_t>(index_)]); }
+  Commit<Row> operator*() const noexcept { 
+    return Commit<Row>(*log_, log_->records[static_cast<std::size_t>(index_)]);
+  }
   Commit<Row> operator[](difference_type offset) const noexcept { return *(*this + offset); }
 
   Iterator& operator+=(difference_type offset) noexcept {

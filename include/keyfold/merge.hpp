@@ -1,14 +1,17 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/commit_note.hpp>
 #include <keyfold/detail/merge_plan.hpp>
 #include <keyfold/detail/merge_syntax.hpp>
 #include <keyfold/history.hpp>
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace keyfold {
 
@@ -26,22 +29,35 @@ class MergeResult {
   /// Whether the write made a version. One that changed nothing does not, see docs/merge-semantics.md.
   [[nodiscard]] bool committed() const noexcept { return committed_; }
 
+  /// Whether once() skipped the write, since its number was recorded before.
+  [[nodiscard]] bool already_applied() const noexcept { return already_applied_; }
+
   [[nodiscard]] const Metrics& metrics() const noexcept { return metrics_; }
 
   /// What the write changed, with before and after rows (SQL's RETURNING); empty if it made no version. Copies the
-  /// rows: O(changes). Throws TableGone when the table no longer exists.
+  /// rows: O(changes). Throws TableGone when the table no longer exists, VersionExpired when the version does not.
   [[nodiscard]] ChangeSet<Row> changes() const {
     if (!committed_) return {};
     const auto log = log_.lock();
     if (log == nullptr) throw TableGone();
-    return detail::changes_of(detail::record_of(*log, version_).block);
+    const auto* record = log->find(version_);
+    if (record == nullptr) throw VersionExpired(version_, log->oldest);
+    return detail::changes_of(*log, *record);
   }
 
+  /// What subscribers threw when they were told of this write. The write stands, and the others were told.
+  [[nodiscard]] const std::vector<std::exception_ptr>& subscriber_errors() const noexcept { return subscriber_errors_; }
+
  private:
+  template <class, class, class...>
+  friend class Table;
+
   Version version_;
   bool committed_;
+  bool already_applied_ = false;
   Metrics metrics_;
   std::weak_ptr<const detail::CommitLog<Row>> log_;
+  std::vector<std::exception_ptr> subscriber_errors_;
 };
 
 /// The clauses of a merge as a value: built once, run many times, possibly constexpr.
@@ -139,15 +155,23 @@ class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Table
   using Row = typename Rule::Row;
   using Source = typename Rule::Source;
 
-  constexpr MergeBuilder(Table& table, SourceRange&& source, Rule rule, std::optional<std::string> metadata = {})
+  MergeBuilder(Table& table, SourceRange&& source, Rule rule, detail::CommitNote note)
       : table_(&table),
         source_(std::forward<SourceRange>(source)),
         rule_(std::move(rule)),
-        metadata_(std::move(metadata)) {}
+        note_(std::move(note)) {}
 
   /// Stored with the commit. A merge with metadata makes a version even if it changes nothing.
-  auto metadata(std::string text) && {
-    return MergeBuilder(*table_, std::forward<SourceRange>(source_), std::move(rule_), std::move(text));
+  MergeBuilder metadata(std::string text) && {
+    note_.metadata = std::move(text);
+    return std::move(*this);
+  }
+
+  /// Numbers the write for an application: it is skipped, and its source not read, unless the number is above the
+  /// last one recorded for that application. The number is recorded with the commit, even if nothing else changes.
+  MergeBuilder once(std::string app, std::uint64_t number) && {
+    note_.once = detail::AppNumber{std::move(app), number};
+    return std::move(*this);
   }
 
   /// Runs the merge as one commit. Reads the source once, and may move rows out of it if the merge owns it.
@@ -157,7 +181,7 @@ class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Table
   /// owns is gone. Complexity: O(source rows) on average, plus O(table) with a when_not_matched_by_source clause.
   MergeResult<Row> execute() {
     check();
-    return table_->template execute_merge<SourceRange>(source_, rule_, std::move(metadata_));
+    return table_->template execute_merge<SourceRange>(source_, rule_, std::move(note_));
   }
 
   /// What execute() would do, with all its errors, without doing it.
@@ -170,9 +194,9 @@ class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Table
 
   constexpr Rule&& rule() noexcept { return std::move(rule_); }
   template <class NewRule>
-  constexpr auto with(NewRule rule) && {
+  auto with(NewRule rule) && {
     return MergeBuilder<Table, SourceRange, NewRule>(*table_, std::forward<SourceRange>(source_), std::move(rule),
-                                                     std::move(metadata_));
+                                                     std::move(note_));
   }
 
  private:
@@ -183,7 +207,7 @@ class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Table
   Table* table_;
   SourceRange source_;  // a reference for an lvalue
   Rule rule_;
-  std::optional<std::string> metadata_;
+  detail::CommitNote note_;
 };
 
 }  // namespace keyfold

@@ -1,22 +1,33 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/as_of.hpp>
 #include <keyfold/detail/apply.hpp>
 #include <keyfold/detail/copy.hpp>
 #include <keyfold/detail/core.hpp>
+#include <keyfold/detail/expiry.hpp>
 #include <keyfold/detail/merge_plan.hpp>
+#include <keyfold/detail/replay.hpp>
+#include <keyfold/detail/time_travel.hpp>
 #include <keyfold/error.hpp>
 #include <keyfold/history.hpp>
 #include <keyfold/index.hpp>
+#include <keyfold/memory.hpp>
 #include <keyfold/merge.hpp>
+#include <keyfold/options.hpp>
+#include <keyfold/subscription.hpp>
+#include <keyfold/writes.hpp>
 
-#include <array>
-#include <cassert>
-#include <concepts>
-#include <initializer_list>
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
-#include <ranges>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -33,7 +44,7 @@ namespace keyfold {
 ///
 /// A table that was moved from may only be destroyed or assigned to.
 template <class RowType, class KeySpec, class... Indexes>
-class Table {
+class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, KeySpec, Indexes...>, RowType> {
   static_assert(std::copy_constructible<RowType>, "keyfold: a row must be copyable, since history keeps its old images");
   static_assert(detail::spec_traits<KeySpec>::is_key,
                 "keyfold: the second argument of Table is its key, as in Key<&Row::id> or OrderedKey<&Row::id>");
@@ -119,99 +130,133 @@ class Table {
     }
   }
 
-  // --- Merging ---------------------------------------------------------------------------------------------------
+  // --- Writing: see Writes ----------------------------------------------------------------------------------------
 
-  /// Starts a merge of these rows, see docs/merge-semantics.md. An lvalue is referred to, an rvalue is kept; a
-  /// container given as an rvalue has its rows moved from.
-  template <std::ranges::input_range Source>
-  auto merge(Source&& rows) {
-    auto rule = merge_rule<Row, std::ranges::range_value_t<Source>>();
-    return MergeBuilder<Table, Source, decltype(rule)>(*this, std::forward<Source>(rows), std::move(rule));
-  }
-  auto merge(std::initializer_list<Row> rows) { return merge(std::vector<Row>(rows)); }
+  /// Writes with metadata that is stored with the commit.
+  Writer<Table, Row> metadata(std::string text) { return Writer<Table, Row>(*this, {}).metadata(std::move(text)); }
 
-  /// Executes a rule made by merge_rule().
-  template <std::ranges::input_range Source, class... RuleArguments>
-  Result merge(Source&& rows, const MergeRule<Row, RuleArguments...>& rule) {
-    using RuleSource = typename MergeRule<Row, RuleArguments...>::Source;
-    static_assert(std::derived_from<std::ranges::range_value_t<Source>, RuleSource>,
-                  "keyfold: this rule was made for another type of source row");
-    return MergeBuilder<Table, Source, MergeRule<Row, RuleArguments...>>(*this, std::forward<Source>(rows), rule)
-        .execute();
+  /// Writes that happen once: see MergeBuilder::once().
+  Writer<Table, Row> once(std::string app, std::uint64_t number) {
+    return Writer<Table, Row>(*this, {}).once(std::move(app), number);
   }
 
-  /// merge(rows).when_matched().update_all().when_not_matched().insert_all().execute()
-  template <std::ranges::input_range Source>
-    requires(!std::convertible_to<Source, Row>)
-  Result upsert(Source&& rows) {
-    return merge(std::forward<Source>(rows)).when_matched().update_all().when_not_matched().insert_all().execute();
-  }
-  Result upsert(std::initializer_list<Row> rows) { return upsert(std::vector<Row>(rows)); }
-  Result upsert(Row row) { return upsert(std::array<Row, 1>{std::move(row)}); }
-
-  // --- Other writes ----------------------------------------------------------------------------------------------
-
-  /// Adds rows. Throws DuplicateKey if a key is in the table already or is given twice, UniqueViolation, InvalidKey.
-  template <std::ranges::input_range Source>
-  Result append(Source&& rows) {
-    using Value = std::ranges::range_value_t<Source>;
-    detail::check_insert_all<Row, Value>();
-    return write({"APPEND", nullptr, {}}, [&](auto& plan) {
-      detail::for_each_block<Source, Value>(rows, [&](const auto& block, Position first) {
-        for (std::size_t i = 0; i < block.size(); ++i) add_insert(plan, detail::hold_row<Row>(*block[i]), first + i);
-      });
-    });
-  }
-  Result append(std::initializer_list<Row> rows) { return append(std::vector<Row>(rows)); }
-
-  /// Adds one row. Throws as append() does.
-  Result insert(Row row) {
-    return write({"INSERT", nullptr, {}},
-                 [&](auto& plan) { add_insert(plan, detail::Holder<Row>(std::move(row)), 0); });
-  }
-
-  /// Deletes the row with this key; without one, nothing happens and no version is made.
-  template <class... Values>
-  Result erase(const Values&... key) {
-    static_assert(sizeof...(Values) == Parts::size, "keyfold: erase() needs one value for each part of the key");
-    const auto wanted = detail::lookup_key<Parts, Row>(key...);
-    auto parameters = std::make_shared<const std::string>("WHERE " + Parts::name() + " = " + detail::key_text(wanted));
-    return write({"DELETE", std::move(parameters), {}}, [&](auto& plan) {
-      plan.metrics.source_rows = 1;
-      const auto* slot = core_->find(wanted);
-      if (slot == nullptr) {
-        plan.metrics.skipped = 1;
-        return;
-      }
-      plan.touch(*slot).outcome = detail::Outcome::erase;
-      plan.metrics.deleted = plan.metrics.matched_deleted = 1;
-    });
-  }
-
-  /// Deletes all rows. The history stays.
-  Result clear() {
-    return write({"TRUNCATE", nullptr, {}}, [&](auto& plan) {
-      for (const auto& slot : core_->rows) plan.touch(slot).outcome = detail::Outcome::erase;
-      plan.metrics.deleted = plan.metrics.not_matched_by_source_deleted = core_->rows.size();
-    });
-  }
-
-  // --- History ---------------------------------------------------------------------------------------------------
+  // --- History and time travel: see docs/history.md ----------------------------------------------------------------
+  //
+  // A version is named by its number, by a time (the last commit not after it) or by a tag. What cannot be read throws
+  // VersionNotFound, VersionExpired or TagNotFound before anything else happens.
 
   /// Version of the last commit; 0 before the first.
   [[nodiscard]] Version version() const noexcept { return core_->version(); }
 
-  /// The commits, in ascending order.
+  /// The commits that are kept, in ascending order.
   [[nodiscard]] History<Row> history() const noexcept { return History<Row>(*core_->log); }
+
+  /// The table as of a version: a view that copies no row.
+  [[nodiscard]] AsOfView<Table> as_of(Version version) const { return AsOfView<Table>(*core_, checked(version)); }
+  [[nodiscard]] AsOfView<Table> as_of(Timestamp time) const { return as_of(core_->log->version_at(time)); }
+  [[nodiscard]] AsOfView<Table> as_of(std::string_view tag) const { return as_of(tagged(tag)); }
+
+  /// Every change of the versions in (after, up_to], in order. Copies rows: O(changes).
+  [[nodiscard]] ChangeFeed<Row> changes(Version after, Version up_to) const;
+  [[nodiscard]] ChangeFeed<Row> changes(Version after) const { return changes(after, version()); }
+
+  /// Every change of the commits made from `from` to `up_to`, both included.
+  [[nodiscard]] ChangeFeed<Row> changes(Timestamp from, Timestamp up_to = Timestamp::max()) const;
+
+  /// The net changes that lead from one version to the other, back in time too. O(changes between them) on average.
+  [[nodiscard]] ChangeSet<Row> diff(Version from, Version to) const {
+    return detail::net_changes(*core_, checked(from), checked(to));
+  }
+
+  /// The changes of one key, oldest first, as far as they are kept.
+  template <class... Values>
+  [[nodiscard]] ChangeFeed<Row> history_of(const Values&... key) const;
+
+  /// Makes the table equal to an older version, as a new commit; none if it is equal already. Rows that come back
+  /// stand at the end, in the order they had. O(changes since) on average.
+  Result restore(Version version) {
+    return write(note("RESTORE", "TO VERSION " + std::to_string(checked(version))),
+                 [&](auto& plan) { detail::plan_restore(*core_, plan, version); });
+  }
+  Result restore(Timestamp time) { return restore(core_->log->version_at(time)); }
+  Result restore(std::string_view tag) { return restore(tagged(tag)); }
+
+  /// Reverts one commit, as a new commit. Throws ChangeConflict naming the keys that a later commit has touched;
+  /// VersionExpired if the version or the one before it has expired.
+  Result undo(Version version);
+
+  /// Names a version; it stays readable when others expire. Throws TagExists if the name is on another version.
+  void tag(std::string name, Version version);
+
+  /// Removes a tag. Throws TagNotFound.
+  void untag(std::string_view name);
+
+  /// The tags and their versions, by name.
+  [[nodiscard]] const std::map<std::string, Version, std::less<>>& tags() const noexcept { return core_->tags; }
+
+  /// Lets old versions go, but for tagged ones: `expire(keep_last(n))`, `expire(older_than(time))`. The present stays.
+  /// Frees the memory they took, and returns the versions that went, ascending. Strong guarantee.
+  template <class Rule>
+  std::vector<Version> expire(const Rule& rule);
+
+  /// What expire() would let go.
+  template <class Rule>
+  [[nodiscard]] std::vector<Version> expire(const Rule& rule, DryRun) const {
+    return detail::expiring(*core_, first_kept(rule));
+  }
+
+  /// The last number that once() recorded for an application; none before the first.
+  [[nodiscard]] std::optional<std::uint64_t> last_applied(std::string_view app) const {
+    const auto at = core_->applied.find(app);
+    return at == core_->applied.end() ? std::nullopt : std::optional(at->second);
+  }
+
+  /// Calls `callback(const Commit<Row>&)` once for each commit from now on, after it, in version order. A write that
+  /// a callback makes is done at once; its own commit is told when everybody has heard of the present one. What a
+  /// callback throws hurts neither the commit nor the other callbacks: see MergeResult::subscriber_errors().
+  template <class Callback>
+  Subscription subscribe(Callback callback);
+
+  /// Tells the present rows first, as one commit of inserts with the operation "REPLAY"; what that call throws
+  /// passes through, and nothing is subscribed.
+  template <class Callback>
+  Subscription subscribe(Callback callback, Replay);
+
+  /// Bytes held by rows, indexes and history, without what rows and keys allocate themselves.
+  [[nodiscard]] MemoryUsage memory_usage() const noexcept;
 
  private:
   template <class, class, class>
   friend class MergeBuilder;
+  template <class, class, class>
+  friend class Writes;
+  template <class>
+  friend class AsOfView;
+
+  Table& table() noexcept { return *this; }
+  static detail::CommitNote note() noexcept { return {}; }
+  static detail::CommitNote note(std::string_view operation, std::string parameters) {
+    return {operation, std::make_shared<const std::string>(std::move(parameters)), {}, {}};
+  }
+
+  Version checked(Version version) const {
+    core_->log->require_readable(version);
+    return version;
+  }
+  Version tagged(std::string_view name) const {
+    const auto at = core_->tags.find(name);
+    if (at == core_->tags.end()) throw TagNotFound(std::string(name));
+    return at->second;
+  }
+
+  template <class Rule>
+  Version first_kept(const Rule& rule) const;
 
   template <class Source, class Rule>
-  Result execute_merge(std::remove_reference_t<Source>& rows, const Rule& rule, std::optional<std::string> metadata) {
-    auto parameters = std::make_shared<const std::string>(detail::merge_text<Core>(rule));
-    return write({"MERGE", std::move(parameters), std::move(metadata)}, [&](auto& plan) {
+  Result execute_merge(std::remove_reference_t<Source>& rows, const Rule& rule, detail::CommitNote note) {
+    note.operation = "MERGE";
+    note.parameters = std::make_shared<const std::string>(detail::merge_text<Core>(rule));
+    return write(std::move(note), [&](auto& plan) {
       detail::MergePlanner<Core, Rule, Source>(*core_, rule, plan).run(rows);
     });
   }
@@ -222,30 +267,210 @@ class Table {
     auto plan = core_->new_plan();
     detail::MergePlanner<Core, Rule, Source>(*core_, rule, plan).run(rows);
     detail::validate(*core_, plan);
-    return detail::to_change_set(plan);
+    return detail::to_change_set(plan, core_->log->key);
   }
 
-  // The one path of every write: plan, validate, apply.
+  template <class... Values>
+  Result erase_key(detail::CommitNote note, const Values&... key) {
+    static_assert(sizeof...(Values) == Parts::size, "keyfold: erase() needs one value for each part of the key");
+    const auto wanted = detail::lookup_key<Parts, Row>(key...);
+    note.parameters =
+        std::make_shared<const std::string>("WHERE " + Parts::name() + " = " + detail::key_text(wanted));
+    return write(std::move(note), [&](auto& plan) {
+      if (const auto* slot = core_->find(wanted)) {
+        plan.erase(*slot, 0);
+      } else {
+        plan.metrics.source_rows = plan.metrics.skipped = 1;
+      }
+    });
+  }
+
+  void plan_clear(detail::Plan<Row>& plan) {
+    for (const auto& slot : core_->rows) plan.touch(slot).outcome = detail::Outcome::erase;
+    plan.metrics.deleted = plan.metrics.not_matched_by_source_deleted = core_->rows.size();
+  }
+
+  Result apply_changes_of(detail::CommitNote note, const ChangeSet<Row>& changes) {
+    return write(std::move(note), [&](auto& plan) {
+      detail::ChangePlanner<Core> planner(*core_, plan);
+      Position position = 0;
+      for (const Change<Row>& change : changes) planner.apply(change, position++);
+      planner.finish();
+    });
+  }
+
+  // The one path of every write: plan, validate, apply, tell.
   template <class Fill>
-  Result write(detail::CommitNote note, Fill fill) {
-    const detail::WriteScope scope(core_->writing);
-    auto plan = core_->new_plan();
-    fill(plan);
-    detail::validate(*core_, plan);
-    const bool committed = detail::apply(*core_, plan, std::move(note));
-    return Result(version(), committed, plan.metrics, core_->log);
-  }
+  Result write(detail::CommitNote note, Fill fill);
 
-  static void add_insert(detail::Plan<Row>& plan, detail::Holder<Row> row, Position position) {
-    auto& entry = plan.add();
-    entry.after = std::move(row);
-    entry.outcome = detail::Outcome::insert;
-    entry.position = position;
-    ++plan.metrics.source_rows;
-    ++plan.metrics.inserted;
-  }
+  void tell_subscribers(Result& result);
 
   std::unique_ptr<Core> core_;
 };
+
+template <class R, class K, class... I>
+template <class Fill>
+typename Table<R, K, I...>::Result Table<R, K, I...>::write(detail::CommitNote note, Fill fill) {
+  auto plan = core_->new_plan();
+  if (note.once) {
+    const auto applied = last_applied(note.once->app);
+    if (applied && note.once->number <= *applied) {
+      Result skipped(version(), false, plan.metrics, core_->log);
+      skipped.already_applied_ = true;
+      return skipped;
+    }
+  }
+  bool committed = false;
+  {
+    const detail::WriteScope scope(core_->writing);
+    fill(plan);
+    detail::validate(*core_, plan);
+    committed = detail::apply(*core_, plan, std::move(note));
+  }
+  Result result(version(), committed, plan.metrics, core_->log);
+  if (committed) tell_subscribers(result);
+  return result;
+}
+
+template <class R, class K, class... I>
+void Table<R, K, I...>::tell_subscribers(Result& result) {
+  const auto subscribers = core_->subscribers;
+  if (subscribers->telling()) return;  // a callback wrote this: the call that tells goes on with it
+  if (subscribers->empty()) {
+    subscribers->skip_to(version());
+  } else {
+    const auto commit_of = [this](Version version) { return Commit<Row>(*core_->log, *core_->log->find(version)); };
+    subscribers->tell(commit_of, [this] { return version(); }, result.subscriber_errors_);
+  }
+  detail::apply_retention(*core_);
+}
+
+template <class R, class K, class... I>
+ChangeFeed<R> Table<R, K, I...>::changes(Version after, Version up_to) const {
+  const auto& log = *core_->log;
+  if (after < log.oldest) throw VersionExpired(after, log.oldest);
+  log.require_readable(after);
+  log.require_readable(up_to);
+  ChangeFeed<Row> feed;
+  const auto first = std::ranges::upper_bound(log.records, after, {}, &detail::CommitRecord<Row>::version);
+  for (auto record = first; record != log.records.end() && record->version <= up_to; ++record) {
+    detail::for_each_change(log, *record, [&](Change<Row>&& change) {
+      feed.emplace_back(std::move(change), record->version, record->timestamp);
+    });
+  }
+  return feed;
+}
+
+template <class R, class K, class... I>
+ChangeFeed<R> Table<R, K, I...>::changes(Timestamp from, Timestamp up_to) const {
+  const auto& log = *core_->log;
+  if (log.last_expired && from <= *log.last_expired) throw VersionExpired(from, log.oldest);
+  ChangeFeed<Row> feed;
+  const auto first = std::ranges::lower_bound(log.records, from, {}, &detail::CommitRecord<Row>::timestamp);
+  for (auto record = first; record != log.records.end() && record->timestamp <= up_to; ++record) {
+    detail::for_each_change(log, *record, [&](Change<Row>&& change) {
+      feed.emplace_back(std::move(change), record->version, record->timestamp);
+    });
+  }
+  return feed;
+}
+
+template <class R, class K, class... I>
+template <class... Values>
+ChangeFeed<R> Table<R, K, I...>::history_of(const Values&... key) const {
+  static_assert(sizeof...(Values) == Parts::size, "keyfold: history_of() needs one value for each part of the key");
+  const auto wanted = detail::lookup_key<Parts, Row>(key...);
+  const auto& log = *core_->log;
+  ChangeFeed<Row> feed;
+  const auto* entry = core_->newest_change(wanted, detail::hash_of(wanted));
+  for (; entry != nullptr && entry->version() >= log.oldest; entry = entry->older) {
+    feed.emplace_back(detail::change_of_key(*entry), entry->version(), log.find(entry->version())->timestamp);
+  }
+  std::ranges::reverse(feed);
+  return feed;
+}
+
+template <class R, class K, class... I>
+typename Table<R, K, I...>::Result Table<R, K, I...>::undo(Version version) {
+  const auto& log = *core_->log;
+  if (version == 0) throw VersionNotFound(version, log.latest());
+  log.require_readable(version);
+  const auto& record = *log.find(version);
+  if (!record.has_changes) throw VersionExpired(version - 1, log.oldest);
+  return write(note("UNDO", "VERSION " + std::to_string(version)), [&](auto& plan) {
+    detail::ChangePlanner<Core> planner(*core_, plan);
+    planner.undo(record.block);
+    planner.finish();
+  });
+}
+
+template <class R, class K, class... I>
+void Table<R, K, I...>::tag(std::string name, Version version) {
+  core_->log->require_readable(version);
+  const auto [at, added] = core_->tags.try_emplace(std::move(name), version);
+  if (!added && at->second != version) throw TagExists(at->first, at->second);
+}
+
+template <class R, class K, class... I>
+void Table<R, K, I...>::untag(std::string_view name) {
+  tagged(name);
+  core_->tags.erase(core_->tags.find(name));
+}
+
+template <class R, class K, class... I>
+template <class Rule>
+Version Table<R, K, I...>::first_kept(const Rule& rule) const {
+  // Commits that subscribers are still to be told of stay.
+  const Version limit = core_->subscribers->telling() ? core_->subscribers->told() : version();
+  return std::max(core_->log->oldest, std::min(detail::first_kept(*core_, rule), limit));
+}
+
+template <class R, class K, class... I>
+template <class Rule>
+std::vector<Version> Table<R, K, I...>::expire(const Rule& rule) {
+  const detail::WriteScope scope(core_->writing);
+  const Version first = first_kept(rule);
+  std::vector<Version> gone = detail::expiring(*core_, first);
+  detail::retire(*core_, first);
+  detail::sweep(*core_);
+  return gone;
+}
+
+template <class R, class K, class... I>
+template <class Callback>
+Subscription Table<R, K, I...>::subscribe(Callback callback) {
+  static_assert(std::is_invocable_v<Callback&, const Commit<Row>&>,
+                "keyfold: a subscriber is callable with a const Commit<Row>&");
+  auto subscriber = std::make_shared<detail::Subscriber<Row>>();
+  subscriber->callback = std::move(callback);
+  subscriber->since = version();
+  Subscription subscription(core_->subscribers, subscriber);
+  core_->subscribers->add(std::move(subscriber));
+  return subscription;
+}
+
+template <class R, class K, class... I>
+template <class Callback>
+Subscription Table<R, K, I...>::subscribe(Callback callback, Replay) {
+  detail::CommitRecord<Row> present{.version = version(), .operation = "REPLAY", .table_size = size()};
+  if (!core_->log->empty()) present.timestamp = core_->log->records.back().timestamp;
+  present.metrics.source_rows = present.metrics.inserted = size();
+  present.block = detail::LogBlock<Row>(size(), 0);
+  for (const auto& slot : core_->rows) {
+    present.block.add(detail::LogKind::insert, version(), nullptr)->set_newer(&slot);
+  }
+  callback(Commit<Row>(*core_->log, present));
+  return subscribe(std::move(callback));
+}
+
+template <class R, class K, class... I>
+MemoryUsage Table<R, K, I...>::memory_usage() const noexcept {
+  MemoryUsage usage;
+  usage.rows = core_->rows.size() * detail::node_bytes<typename Core::Rows>;
+  usage.indexes = core_->keys.bytes() + core_->graves.bytes();
+  for (const auto& record : core_->log->records) usage.history += sizeof(record) + record.block.bytes();
+  for (const auto& block : core_->log->retired) usage.history += sizeof(block) + block.bytes();
+  return usage;
+}
 
 }  // namespace keyfold

@@ -1,6 +1,7 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/commit_note.hpp>
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/plan.hpp>
 #include <keyfold/detail/validate.hpp>
@@ -12,13 +13,6 @@
 #include <utility>
 
 namespace keyfold::detail {
-
-/// What a commit says about itself beside its changes.
-struct CommitNote {
-  std::string_view operation;                     // static storage
-  std::shared_ptr<const std::string> parameters;  // may be null
-  std::optional<std::string> metadata;
-};
 
 /// Puts a row into the container, at the end or in key order. Throws what Boost.MultiIndex and the user's hashes and
 /// comparisons throw; strong guarantee.
@@ -57,18 +51,23 @@ class Applier {
     for (const Entry& entry : plan_.entries) {
       if (entry.fresh != nullptr) core_.rows.erase(core_.rows.iterator_to(*entry.fresh));
     }
-    if (recorded_) core_.log->pop_back();
+    if (recorded_) core_.log->records.pop_back();
+    if (new_app_ != core_.applied.end()) core_.applied.erase(new_app_);
   }
 
   void stage(CommitNote&& note) {
     std::size_t images = 0;
-    std::size_t bare = 0;
+    std::size_t arrivals = 0;
+    std::size_t departures = 0;
     for (const Entry& entry : plan_.entries) {
       images += entry.outcome == Outcome::update || entry.outcome == Outcome::erase ? 1U : 0U;
-      bare += entry.outcome == Outcome::insert || entry.rekeyed ? 1U : 0U;
+      arrivals += entry.arrives_at_key() ? 1U : 0U;
+      departures += entry.leaves_key() ? 1U : 0U;
     }
-    record(std::move(note), LogBlock<Row>(bare, images));
-    core_.keys.reserve(bare);
+    number_app(note.once);
+    record(std::move(note), LogBlock<Row>(arrivals, images));
+    core_.keys.reserve(arrivals);
+    core_.graves.reserve(departures);
     for (Entry& entry : plan_.entries) {
       if (entry.needs_slot()) entry.fresh = add_slot(core_, std::move(*entry.after));
     }
@@ -76,34 +75,49 @@ class Applier {
 
   void publish() noexcept {
     published_ = true;
+    if (number_ != nullptr) *number_ = next_number_;
     for (Entry& entry : plan_.entries) {
       switch (entry.outcome) {
-        case Outcome::insert: insert(entry); break;
+        case Outcome::insert: arrive(entry, LogKind::insert, core_.next_order++); break;
         case Outcome::update: entry.needs_slot() ? replace(entry) : update_in_place(entry); break;
-        case Outcome::erase: erase(entry); break;
+        case Outcome::erase: leave(entry, LogKind::erase); break;
         case Outcome::seen:
         case Outcome::unchanged: break;
       }
     }
+    for (const Entry& entry : plan_.entries) {
+      if (entry.frees_key != nullptr) entry.arrived->older = entry.frees_key->left;
+    }
+    CommitRecord<Row>& made = core_.log->records.back();
+    made.table_size = core_.rows.size();
+    if (!core_.log->first_commit) core_.log->first_commit = made.timestamp;
   }
 
  private:
+  void number_app(const std::optional<AppNumber>& once) {
+    if (!once) return;
+    const auto [at, added] = core_.applied.try_emplace(once->app, 0);
+    if (added) new_app_ = at;
+    number_ = &at->second;
+    next_number_ = once->number;
+  }
+
   void record(CommitNote&& note, LogBlock<Row>&& block) {
+    auto& records = core_.log->records;
     const Timestamp now = core_.options.clock();
-    const bool first = core_.log->empty();
-    const Timestamp earliest = first ? now : core_.log->back().timestamp + Timestamp::duration(1);
-    core_.log->push_back({core_.version() + 1, std::max(now, earliest), note.operation, std::move(note.parameters),
-                          plan_.metrics, std::move(note.metadata), std::move(block)});
+    const Timestamp earliest = records.empty() ? now : records.back().timestamp + Timestamp::duration(1);
+    records.push_back({.version = core_.version() + 1,
+                       .timestamp = std::max(now, earliest),
+                       .operation = note.operation,
+                       .parameters = std::move(note.parameters),
+                       .metrics = plan_.metrics,
+                       .metadata = std::move(note.metadata),
+                       .block = std::move(block)});
     recorded_ = true;
   }
 
-  LogBlock<Row>& block() noexcept { return core_.log->back().block; }
-  Version version() const noexcept { return core_.log->back().version; }
-
-  void insert(const Entry& entry) noexcept {
-    make_newest(*entry.fresh, block().add(LogKind::insert, version(), nullptr));
-    core_.keys.insert(entry.hash_after, entry.fresh);
-  }
+  LogBlock<Row>& block() noexcept { return core_.log->records.back().block; }
+  Version version() const noexcept { return core_.log->latest(); }
 
   void update_in_place(Entry& entry) noexcept {
     const Slot<Row>& slot = *entry.slot;
@@ -112,25 +126,36 @@ class Applier {
   }
 
   // The row goes on in another slot, at the same place in the order of rows.
-  void replace(const Entry& entry) noexcept {
+  void replace(Entry& entry) noexcept {
     const Slot<Row>& fresh = *entry.fresh;
+    const std::uint64_t order = entry.slot->order;
     if constexpr (!CoreType::ordered) {
       core_.rows.relocate(core_.rows.iterator_to(*entry.slot), core_.rows.iterator_to(fresh));
     }
     if (entry.rekeyed) {
-      core_.keys.erase(entry.hash_before, entry.slot);
-      core_.keys.insert(entry.hash_after, &fresh);
-      move_to_log(entry, LogKind::rekey_out);
-      make_newest(fresh, block().add(LogKind::rekey_in, version(), nullptr));
+      leave(entry, LogKind::rekey_out);
+      arrive(entry, LogKind::rekey_in, order);
     } else {
+      fresh.order = order;
       core_.keys.replace(entry.hash_after, entry.slot, &fresh);
       make_newest(fresh, move_to_log(entry, LogKind::update));
     }
   }
 
-  void erase(const Entry& entry) noexcept {
+  void arrive(Entry& entry, LogKind kind, std::uint64_t order) noexcept {
+    entry.fresh->order = order;
+    entry.arrived = block().add(kind, version(), entry.grave);
+    make_newest(*entry.fresh, entry.arrived);
+    core_.keys.insert(entry.hash_after, entry.fresh);
+    if (entry.grave != nullptr) core_.graves.erase(entry.hash_after, entry.grave);
+  }
+
+  void leave(Entry& entry, LogKind kind) noexcept {
+    const std::uint64_t order = entry.slot->order;
     core_.keys.erase(entry.hash_before, entry.slot);
-    move_to_log(entry, LogKind::erase);
+    entry.left = move_to_log(entry, kind);
+    entry.left->set_order(order);
+    if (!entry.replaced) core_.graves.insert(entry.hash_before, entry.left);
   }
 
   // Unlinks first: an index must not see the row that is left once it is moved from.
@@ -141,6 +166,9 @@ class Applier {
 
   CoreType& core_;
   Plan<Row>& plan_;
+  typename decltype(CoreType::applied)::iterator new_app_ = core_.applied.end();
+  std::uint64_t* number_ = nullptr;
+  std::uint64_t next_number_ = 0;
   bool recorded_ = false;
   bool published_ = false;
 };
@@ -156,7 +184,8 @@ inline void check_identities([[maybe_unused]] const Metrics& metrics, [[maybe_un
 /// Exception safety: strong. Complexity: O(entries) on average, and what the secondary indexes cost.
 template <class CoreType>
 bool apply(CoreType& core, Plan<typename CoreType::RowType>& plan, CommitNote&& note) {
-  if (plan.metrics.affected() == 0 && !note.metadata && !core.options.record_empty_commits) return false;
+  const bool says_something = note.metadata || note.once || core.options.record_empty_commits;
+  if (plan.metrics.affected() == 0 && !says_something) return false;
   const std::size_t size_before = core.rows.size();
   Applier<CoreType> applier(core, plan);
   applier.stage(std::move(note));

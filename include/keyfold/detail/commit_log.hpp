@@ -3,6 +3,7 @@
 
 #include <keyfold/change.hpp>
 #include <keyfold/detail/log.hpp>
+#include <keyfold/error.hpp>
 #include <keyfold/fwd.hpp>
 #include <keyfold/metrics.hpp>
 
@@ -25,34 +26,94 @@ struct CommitRecord {
   std::shared_ptr<const std::string> parameters;
   Metrics metrics;
   std::optional<std::string> metadata;
+  std::size_t table_size = 0;  // rows, after the commit
+  bool has_changes = true;     // false for a tagged version that is older than `oldest`: its block is retired
   LogBlock<Row> block;
 };
 
-/// The commits in ascending order of version. A deque: commits keep their address while others come and go.
+/// The version log: the commits whose versions can be read, and what older blocks they still need.
+///
+/// Version v is read by undoing, for each key, the entries with a version above v; so the block of a commit serves
+/// the versions before it. All versions from `oldest` on can be read, and of those before it the tagged ones.
 template <class Row>
-using CommitLog = std::deque<CommitRecord<Row>>;
+class CommitLog {
+ public:
+  using Record = CommitRecord<Row>;
 
-/// Requires: the log has the version.
+  explicit CommitLog(const KeyFunctions<Row>& key_functions) noexcept : key(key_functions) {}
+
+  bool empty() const noexcept { return records.empty(); }
+  Version latest() const noexcept { return empty() ? 0 : records.back().version; }
+
+  bool readable(Version version) const noexcept {
+    return (version >= oldest && version <= latest()) || std::ranges::binary_search(pinned, version);
+  }
+
+  /// Throws VersionNotFound, VersionExpired.
+  void require_readable(Version version) const {
+    if (version > latest()) throw VersionNotFound(version, latest());
+    if (!readable(version)) throw VersionExpired(version, oldest);
+  }
+
+  /// The record of a version, or null: version 0 has none.
+  const Record* find(Version version) const noexcept {
+    const auto at = std::ranges::lower_bound(records, version, {}, &Record::version);
+    return at != records.end() && at->version == version ? &*at : nullptr;
+  }
+
+  /// The version that was current at this time: that of the last commit not after it.
+  /// Throws VersionNotFound before the first commit, VersionExpired where the version is gone or cannot be told.
+  Version version_at(Timestamp time) const {
+    if (!first_commit || time < *first_commit) throw VersionNotFound(time, latest());
+    const auto after = std::ranges::upper_bound(records, time, {}, &Record::timestamp);
+    if (after == records.begin()) throw VersionExpired(time, oldest);
+    const Record& found = *std::prev(after);
+    const bool next_is_known = after == records.end() || after->version == found.version + 1;
+    if (!next_is_known && found.timestamp != time) throw VersionExpired(time, oldest);
+    require_readable(found.version);
+    return found.version;
+  }
+
+  /// Rows at a readable version.
+  std::size_t table_size(Version version) const noexcept { return version == 0 ? 0 : find(version)->table_size; }
+
+  const KeyFunctions<Row>& key;
+  std::deque<Record> records;          // ascending; a deque: they keep their address while others come and go
+  std::vector<LogBlock<Row>> retired;  // ascending: blocks of expired versions that pinned ones may need
+  Version oldest = 0;
+  std::vector<Version> pinned;         // tagged versions before `oldest`, ascending
+  std::optional<Timestamp> first_commit;
+  std::optional<Timestamp> last_expired;  // time of version oldest - 1
+  std::size_t unswept = 0;             // bytes retired since the last sweep
+  std::size_t swept = 0;               // bytes that the last sweep left in `retired`
+};
+
 template <class Row>
-const CommitRecord<Row>& record_of(const CommitLog<Row>& log, Version version) {
-  return *std::ranges::lower_bound(log, version, {}, &CommitRecord<Row>::version);
+Change<Row> change_of(const LogBlock<Row>& block, const LogEntry<Row>& entry) {
+  switch (entry.kind()) {
+    case LogKind::insert:
+    case LogKind::rekey_in: return Change<Row>::insert(entry.after());
+    case LogKind::update: return Change<Row>::update(entry.before().get(), entry.after());
+    case LogKind::rekey_out: return Change<Row>::update(entry.before().get(), block.next(&entry)->after());
+    case LogKind::erase: break;
+  }
+  return Change<Row>::erase(entry.before().get());
+}
+
+/// Calls `visit` with each change of a commit, as a value. Throws VersionExpired once the commit has lost them.
+template <class Row, class Visit>
+void for_each_change(const CommitLog<Row>& log, const CommitRecord<Row>& record, Visit visit) {
+  if (!record.has_changes) throw VersionExpired(record.version - 1, log.oldest);
+  for (const auto* entry = record.block.first(); entry != nullptr; entry = record.block.next(entry)) {
+    if (entry->kind() != LogKind::rekey_in) visit(change_of(record.block, *entry));  // told with its rekey_out
+  }
 }
 
 template <class Row>
-ChangeSet<Row> changes_of(const LogBlock<Row>& block) {
+ChangeSet<Row> changes_of(const CommitLog<Row>& log, const CommitRecord<Row>& record) {
   std::vector<Change<Row>> changes;
-  for (const auto* entry = block.first(); entry != nullptr; entry = block.next(entry)) {
-    switch (entry->kind()) {
-      case LogKind::insert: changes.push_back(Change<Row>::insert(entry->after())); break;
-      case LogKind::update: changes.push_back(Change<Row>::update(entry->before().get(), entry->after())); break;
-      case LogKind::erase: changes.push_back(Change<Row>::erase(entry->before().get())); break;
-      case LogKind::rekey_out:
-        changes.push_back(Change<Row>::update(entry->before().get(), block.next(entry)->after()));
-        break;
-      case LogKind::rekey_in: break;  // told with the entry before it
-    }
-  }
-  return ChangeSet<Row>(std::move(changes));
+  for_each_change(log, record, [&](Change<Row>&& change) { changes.push_back(std::move(change)); });
+  return ChangeSet<Row>(std::move(changes), log.key);
 }
 
 }  // namespace keyfold::detail

@@ -5,30 +5,24 @@
 #include <keyfold/detail/key_index.hpp>
 #include <keyfold/detail/log.hpp>
 #include <keyfold/detail/plan.hpp>
+#include <keyfold/detail/subscribers.hpp>
 #include <keyfold/error.hpp>
 #include <keyfold/key.hpp>
+#include <keyfold/options.hpp>
 
 #include <boost/multi_index/hashed_index.hpp>
 #include <boost/multi_index/ordered_index.hpp>
 #include <boost/multi_index/sequenced_index.hpp>
 #include <boost/multi_index_container.hpp>
 
+#include <array>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <tuple>
 
 namespace keyfold {
-
-/// How a table is set up.
-struct TableOptions {
-  /// Where commit times come from.
-  std::function<Timestamp()> clock = [] {
-    return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
-  };
-
-  /// Whether a write that changes nothing makes a version all the same.
-  bool record_empty_commits = false;
-};
 
 namespace detail {
 
@@ -95,14 +89,33 @@ struct Core {
     return rows.template get<N + 1>();
   }
 
-  Version version() const noexcept { return log->empty() ? 0 : log->back().version; }
+  Version version() const noexcept { return log->latest(); }
 
   Plan<Row> new_plan() noexcept { return Plan<Row>(++epoch); }
+
+  /// The newest change of a key that no row has, or null.
+  template <class Key>
+  LogEntry<Row>* find_grave(const Key& key, std::uint64_t hash) const {
+    return graves.find(hash, [&](const LogEntry<Row>& entry) { return equal_values(key_of(entry.before().get()), key); });
+  }
+
+  /// The newest change of a key, whether or not a row has it now; null if the log has none.
+  template <class Key>
+  LogEntry<Row>* newest_change(const Key& key, std::uint64_t hash) const {
+    const SlotType* slot = find(key, hash);
+    return slot != nullptr ? slot->newest : find_grave(key, hash);
+  }
 
   TableOptions options;
   Rows rows;
   KeyIndex<const SlotType> keys;
-  std::shared_ptr<CommitLog<Row>> log = std::make_shared<CommitLog<Row>>();  // never shared for keeps, see MergeResult
+  KeyIndex<LogEntry<Row>> graves;  // keys without a row, by the change that took the row away
+  std::shared_ptr<CommitLog<Row>> log =
+      std::make_shared<CommitLog<Row>>(key_functions<KeyParts, Row>);  // never shared for keeps, see MergeResult
+  std::map<std::string, Version, std::less<>> tags;
+  std::map<std::string, std::uint64_t, std::less<>> applied;  // by application: its last number, see once()
+  std::shared_ptr<Subscribers<Row>> subscribers = std::make_shared<Subscribers<Row>>();
+  std::uint64_t next_order = 0;
   std::uint32_t epoch = 0;
   bool writing = false;
 };

@@ -29,7 +29,8 @@ struct Slot {
   const Row& get() const noexcept { return row.get(); }
 
   mutable Holder<Row> row;
-  mutable std::uint64_t mark = 0;            // the plan that touched it last, and where: see Plan
+  mutable std::uint64_t mark = 0;           // the plan that touched it last, and where: see Plan
+  mutable std::uint64_t order = 0;          // ascending with insertion: its place among rows that are gone
   mutable LogEntry<Row>* newest = nullptr;  // head of its chain in the log
 };
 
@@ -51,7 +52,11 @@ struct LogEntry {
 
   LogKind kind() const noexcept { return static_cast<LogKind>(stamp_ & kind_mask); }
   Version version() const noexcept { return stamp_ >> kind_bits; }
+
+  /// Whether its key had a row before. A key without one begins a life here.
   bool has_before() const noexcept { return kind() != LogKind::insert && kind() != LogKind::rekey_in; }
+
+  /// Whether its key has a row afterwards. If not, a life of the key ends here.
   bool leaves_row() const noexcept { return kind() != LogKind::erase && kind() != LogKind::rekey_out; }
 
   Holder<Row>& before() noexcept {
@@ -63,12 +68,23 @@ struct LogEntry {
   /// The row this change left behind. Requires: leaves_row().
   const Row& after() const noexcept {
     assert(leaves_row() && newer_ != 0);
-    if ((newer_ & slot_tag) != 0) return reinterpret_cast<const Slot<Row>*>(newer_ & ~slot_tag)->get();
-    return reinterpret_cast<const LogEntry*>(newer_)->before().get();
+    const Slot<Row>* slot = newer_slot();
+    return slot != nullptr ? slot->get() : newer_entry()->before().get();
   }
 
+  /// What stands above it in the chain: the row, or the next change. Requires: leaves_row().
+  const Slot<Row>* newer_slot() const noexcept {
+    return (newer_ & slot_tag) != 0 ? reinterpret_cast<const Slot<Row>*>(newer_ & ~slot_tag) : nullptr;
+  }
+  LogEntry* newer_entry() const noexcept {
+    return (newer_ & slot_tag) == 0 ? reinterpret_cast<LogEntry*>(newer_) : nullptr;
+  }
   void set_newer(const Slot<Row>* slot) noexcept { newer_ = reinterpret_cast<std::uintptr_t>(slot) | slot_tag; }
   void set_newer(const LogEntry* entry) noexcept { newer_ = reinterpret_cast<std::uintptr_t>(entry); }
+
+  /// The place that the row had in the order of rows. Requires: not leaves_row().
+  std::uint64_t order() const noexcept { return newer_; }
+  void set_order(std::uint64_t order) noexcept { newer_ = order; }
 
   // Layout in a LogBlock: the entry, and behind it the before image.
   static constexpr std::size_t round_up(std::size_t bytes, std::size_t to) noexcept { return (bytes + to - 1) / to * to; }
@@ -85,10 +101,11 @@ struct LogEntry {
  private:
   static constexpr std::uint64_t kind_bits = 3;
   static constexpr std::uint64_t kind_mask = 7;
-  static constexpr std::uintptr_t slot_tag = 1;
+  static constexpr std::uint64_t slot_tag = 1;
 
   std::uint64_t stamp_;       // version and kind
-  std::uintptr_t newer_ = 0;  // the next change of the same key, or its Slot (tagged) while there is none
+  // Where a row is left: the next change of the same key, or its Slot (tagged) while there is none. Else its order.
+  std::uint64_t newer_ = 0;
 };
 
 /// The entries of one commit, in one allocation made before the commit; adding them cannot fail.

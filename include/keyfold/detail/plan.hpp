@@ -35,12 +35,20 @@ struct Planned {
   // Filled in by validate():
   bool rekeyed = false;              // an update that changes the primary key
   bool relinked = false;             // an update that changes the key of an index: it needs a slot of its own
+  bool replaced = false;             // another row arrives at the key that this one leaves
   std::uint64_t hash_before = 0;     // of the key it leaves: erase and rekeyed update
   std::uint64_t hash_after = 0;      // of the key it arrives at: insert, rekeyed and relinked update
-  const Slot<Row>* fresh = nullptr;  // the slot that apply() made for it
+  Planned* frees_key = nullptr;      // for an arrival: the row that leaves its key in the same write, or...
+  LogEntry<Row>* grave = nullptr;    // ...the last change of its key, which no row has now
+
+  // Filled in by apply():
+  const Slot<Row>* fresh = nullptr;  // the slot made for it
+  LogEntry<Row>* left = nullptr;     // its entry at the key it leaves
+  LogEntry<Row>* arrived = nullptr;  // its entry at the key it arrives at
 
   bool leaves_row() const noexcept { return outcome == Outcome::insert || outcome == Outcome::update; }
-  bool changes_row() const noexcept { return leaves_row() || outcome == Outcome::erase; }
+  bool leaves_key() const noexcept { return outcome == Outcome::erase || rekeyed; }
+  bool arrives_at_key() const noexcept { return outcome == Outcome::insert || rekeyed; }
   bool needs_slot() const noexcept { return outcome == Outcome::insert || rekeyed || relinked; }
 };
 
@@ -79,6 +87,34 @@ class Plan {
     return entries.emplace_back();
   }
 
+  // Whole changes, for writes that are not made of clauses. Each counts as one source row.
+
+  void insert(Holder<Row> row, Position position) {
+    Planned<Row>& entry = add();
+    entry.after = std::move(row);
+    entry.outcome = Outcome::insert;
+    entry.position = position;
+    ++metrics.source_rows;
+    ++metrics.inserted;
+  }
+  void update(const Slot<Row>& slot, Holder<Row> row, Position position) {
+    Planned<Row>& entry = touch(slot);
+    entry.after = std::move(row);
+    entry.outcome = Outcome::update;
+    entry.position = position;
+    ++metrics.source_rows;
+    ++metrics.updated;
+    ++metrics.matched_updated;
+  }
+  void erase(const Slot<Row>& slot, Position position) {
+    Planned<Row>& entry = touch(slot);
+    entry.outcome = Outcome::erase;
+    entry.position = position;
+    ++metrics.source_rows;
+    ++metrics.deleted;
+    ++metrics.matched_deleted;
+  }
+
   std::vector<Planned<Row>> entries;
   Metrics metrics;
   std::size_t extra_erasers = 0;  // further source rows that fired an unconditional erase() on an erased row
@@ -88,7 +124,7 @@ class Plan {
 };
 
 template <class Row>
-ChangeSet<Row> to_change_set(const Plan<Row>& plan) {
+ChangeSet<Row> to_change_set(const Plan<Row>& plan, const KeyFunctions<Row>& key) {
   std::vector<Change<Row>> changes;
   for (const Planned<Row>& entry : plan.entries) {
     if (entry.outcome == Outcome::insert) {
@@ -99,7 +135,7 @@ ChangeSet<Row> to_change_set(const Plan<Row>& plan) {
       changes.push_back(Change<Row>::erase(entry.slot->get()));
     }
   }
-  return ChangeSet<Row>(std::move(changes));
+  return ChangeSet<Row>(std::move(changes), key);
 }
 
 }  // namespace keyfold::detail

@@ -147,6 +147,13 @@ void append_value(std::string& out, const T& value, Style style) {
   }
 }
 
+template <class T>
+std::string literal_text(const T& value) {
+  std::string out;
+  append_value(out, value, Style::literal);
+  return out;
+}
+
 /// The text of a key: its only part, or "(a, b)". Long keys are cut, since they end up in messages.
 template <class... Parts>
 std::string key_text(const std::tuple<Parts...>& key) {

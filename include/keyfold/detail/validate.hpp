@@ -39,14 +39,18 @@ class UniqueCheck {
   /// A row arrives at its key. `holders(key, hash, visit)` visits the rows of the table that hold it now, and
   /// `leaves(entry)` tells whether a planned entry gives its key up.
   template <class Holders, class Leaves>
-  void arrive(const Plan<Row>& plan, Entry& entry, std::uint64_t hash, Holders holders, Leaves leaves) {
+  void arrive(Plan<Row>& plan, Entry& entry, std::uint64_t hash, Holders holders, Leaves leaves) {
     const auto key = Parts::of(entry.after->get());
     const Entry* other = arrived_.find(
         hash, [&](const Entry& arrived) { return equal_values(Parts::of(arrived.after->get()), key); });
     if (other != nullptr) refuse(*other, entry);
     holders(key, hash, [&](const Slot<Row>& holder) {
-      const Entry* planned = plan.touched(holder);
+      Entry* planned = plan.touched(holder);
       if (planned == nullptr || !leaves(*planned)) refuse(holder, planned, entry);
+      if constexpr (primary) {
+        entry.frees_key = planned;
+        planned->replaced = true;
+      }
     });
     arrived_.insert(hash, &entry);
   }
@@ -98,7 +102,7 @@ class Validator {
     std::size_t arrivals = 0;
     for (Entry& entry : plan_.entries) {
       find_keys(entry);
-      arrivals += entry.outcome == Outcome::insert || entry.rekeyed ? 1U : 0U;
+      arrivals += entry.arrives_at_key() ? 1U : 0U;
     }
     if (arrivals != 0) check_primary(arrivals);
     check_secondaries(std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
@@ -151,10 +155,12 @@ class Validator {
     const auto holders = [this](const auto& key, std::uint64_t hash, const auto& visit) {
       if (const auto* holder = core_.find(key, hash)) visit(*holder);
     };
-    const auto leaves = [](const Entry& planned) { return planned.outcome == Outcome::erase || planned.rekeyed; };
+    const auto leaves = [](const Entry& planned) { return planned.leaves_key(); };
     for (Entry& entry : plan_.entries) {
-      if (entry.outcome == Outcome::insert || entry.rekeyed) {
-        check.arrive(plan_, entry, entry.hash_after, holders, leaves);
+      if (!entry.arrives_at_key()) continue;
+      check.arrive(plan_, entry, entry.hash_after, holders, leaves);
+      if (entry.frees_key == nullptr && core_.graves.size() != 0) {
+        entry.grave = core_.find_grave(CoreType::key_of(entry.after->get()), entry.hash_after);
       }
     }
   }

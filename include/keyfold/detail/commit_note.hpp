@@ -1,0 +1,26 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace keyfold::detail {
+
+/// Numbers the writes of an application, see once().
+struct AppNumber {
+  std::string app;
+  std::uint64_t number;
+};
+
+/// What a commit says about itself beside its changes.
+struct CommitNote {
+  std::string_view operation;                     // static storage
+  std::shared_ptr<const std::string> parameters;  // may be null
+  std::optional<std::string> metadata;
+  std::optional<AppNumber> once;
+};
+
+}  // namespace keyfold::detail

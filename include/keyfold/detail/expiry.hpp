@@ -1,0 +1,255 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/detail/core.hpp>
+#include <keyfold/options.hpp>
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+/// Letting old versions go. expire() decides what is readable from now on; Sweep frees what no readable version
+/// needs. A sweep that fails for want of memory changes nothing and is made up for by the next.
+namespace keyfold::detail {
+
+/// Rewrites the log before the oldest version of the unbroken sequence. Of the entries of a key between two kept versions only the oldest is
+/// needed: its before image is what the earlier version reads. Those up to the earliest kept version are not needed
+/// at all.
+template <class CoreType>
+class Sweep {
+ public:
+  using Row = typename CoreType::RowType;
+  using Entry = LogEntry<Row>;
+  using Block = LogBlock<Row>;
+
+  /// Works out the new blocks; allocates them. Throws std::bad_alloc and what the user's hashes and comparisons throw.
+  explicit Sweep(CoreType& core) : core_(core), log_(*core.log), kept_(log_.pinned) {
+    if (kept_.empty() || kept_.back() != log_.oldest - 1) kept_.push_back(log_.oldest - 1);
+    for (const Block& block : log_.retired) {
+      for (Entry* entry = const_cast<Block&>(block).first(); entry != nullptr; entry = block.next(entry)) visit(*entry);
+    }
+    allocate();
+  }
+
+  void run() noexcept {
+    for (Run& run : runs_) {
+      if (run.interval != 0 && run.keep != Keep::nothing) move_bottom(run);
+      set_below(resolve(run.above), run);
+    }
+    log_.retired.swap(blocks_);
+  }
+
+ private:
+  enum class Keep : std::uint8_t { nothing, insert, update, erase };
+
+  /// What leads to an entry: its row, the next change of the key, or the index of graves.
+  struct Above {
+    const Slot<Row>* slot = nullptr;
+    Entry* entry = nullptr;
+    std::uint64_t grave_hash = 0;  // if neither of the others
+  };
+
+  /// The entries of one key in one interval, newest (top) to oldest (bottom).
+  struct Run {
+    Above above;
+    Entry* top = nullptr;
+    Entry* bottom = nullptr;
+    Entry* kept = nullptr;  // the bottom's new place
+    std::uint64_t order = 0;
+    std::size_t interval = 0;  // between kept_[interval - 1] and kept_[interval]
+    Keep keep = Keep::nothing;
+  };
+
+  std::size_t interval_of(const Entry& entry) const {
+    return static_cast<std::size_t>(std::ranges::lower_bound(kept_, entry.version()) - kept_.begin());
+  }
+
+  void visit(Entry& entry) {
+    const Above above = find_above(entry);
+    const std::size_t interval = interval_of(entry);
+    if (above.entry != nullptr && above.entry->version() <= kept_[interval]) return;  // not the top of its run
+    Run run{.above = above, .top = &entry, .interval = interval};
+    descend(run);
+    runs_.push_back(run);
+  }
+
+  // An entry that ends a life has no link upwards: the key leads to it from the top.
+  Above find_above(Entry& entry) const {
+    if (entry.leaves_row()) return {entry.newer_slot(), entry.newer_entry(), 0};
+    const auto key = CoreType::key_of(entry.before().get());
+    const std::uint64_t hash = hash_of(key);
+    Entry* newer = core_.newest_change(key, hash);
+    if (newer == &entry) return {nullptr, nullptr, hash};
+    while (newer->older != &entry) newer = newer->older;
+    return {nullptr, newer, 0};
+  }
+
+  void descend(Run& run) {
+    const Entry* ending = nullptr;  // of the life that the walk is in
+    for (Entry* entry = run.top; entry != nullptr && interval_of(*entry) == run.interval; entry = entry->older) {
+      if (!entry->leaves_row()) ending = entry;
+      run.bottom = entry;
+      if (!entry->has_before() && entry->older != nullptr && interval_of(*entry->older) == run.interval) ending = nullptr;
+    }
+    if (run.bottom->has_before()) {
+      run.keep = ending != nullptr ? Keep::erase : Keep::update;
+      if (ending != nullptr) run.order = ending->order();
+    } else if (run.top->leaves_row()) {
+      run.keep = Keep::insert;
+    }
+  }
+
+  void allocate() {
+    std::vector<std::pair<std::size_t, std::size_t>> counts(kept_.size());  // bare entries, images
+    for (const Run& run : runs_) {
+      if (run.interval == 0 || run.keep == Keep::nothing) continue;
+      ++(run.keep == Keep::insert ? counts[run.interval].first : counts[run.interval].second);
+    }
+    for (const auto& [bare, images] : counts) blocks_.emplace_back(bare, images);
+    // From the top of each chain down, so that what leads to a run has its final place when the run is reached.
+    std::ranges::sort(runs_, std::ranges::greater{}, &Run::interval);
+    for (const Run& run : runs_) bottoms_.emplace(run.bottom, &run);
+  }
+
+  void move_bottom(Run& run) noexcept {
+    Block& block = blocks_[run.interval];
+    Entry& from = *run.bottom;
+    if (run.keep == Keep::insert) {
+      run.kept = block.add(LogKind::insert, from.version(), nullptr);
+    } else {
+      const LogKind kind = run.keep == Keep::erase ? LogKind::erase : LogKind::update;
+      run.kept = block.add(kind, from.version(), nullptr, std::move(from.before()));
+      if (run.keep == Keep::erase) run.kept->set_order(run.order);
+    }
+    run.kept->older = from.older;
+  }
+
+  // Where what led to an entry stands now.
+  Above resolve(Above above) const noexcept {
+    while (above.entry != nullptr) {
+      const auto at = bottoms_.find(above.entry);
+      if (at == bottoms_.end()) break;
+      const Run& run = *at->second;
+      if (run.kept != nullptr) return {nullptr, run.kept, 0};
+      above = run.above;
+    }
+    return above;
+  }
+
+  void set_below(const Above& above, const Run& run) noexcept {
+    Entry* below = run.kept;
+    if (below == nullptr && run.interval != 0) below = run.bottom->older;
+    if (run.kept != nullptr && run.kept->leaves_row()) {
+      above.slot != nullptr ? run.kept->set_newer(above.slot) : run.kept->set_newer(above.entry);
+    }
+    if (above.slot != nullptr) {
+      above.slot->newest = below;
+    } else if (above.entry != nullptr) {
+      above.entry->older = below;
+    } else if (below != nullptr) {
+      core_.graves.replace(above.grave_hash, run.top, below);
+    } else {
+      core_.graves.erase(above.grave_hash, run.top);
+    }
+  }
+
+  CoreType& core_;
+  CommitLog<Row>& log_;
+  std::vector<Version> kept_;  // bounds of the intervals, ascending: pinned versions, and the last one retired
+  std::vector<Run> runs_;
+  std::unordered_map<const Entry*, const Run*> bottoms_;
+  std::vector<Block> blocks_;
+};
+
+/// The first version that an expiry rule leaves readable, tags aside.
+template <class CoreType>
+Version first_kept(const CoreType& core, const KeepLastVersions& rule) {
+  const Version latest = core.version();
+  const Version span = std::max<Version>(rule.count, 1) - 1;
+  return latest > span ? latest - span : 0;
+}
+template <class CoreType>
+Version first_kept(const CoreType& core, const OlderThan& rule) {
+  const auto& records = core.log->records;
+  const auto first = std::ranges::lower_bound(records, rule.time, {}, [](const auto& record) { return record.timestamp; });
+  if (first == records.begin()) return core.log->oldest;
+  return first == records.end() ? core.version() : first->version;
+}
+template <class CoreType>
+Version first_kept(const CoreType& core, const KeepFor& rule) {
+  return first_kept(core, OlderThan{core.options.clock() - rule.duration});
+}
+
+/// The versions that would no longer be readable, ascending.
+template <class CoreType>
+std::vector<Version> expiring(const CoreType& core, Version first) {
+  const auto tagged = [&](Version version) {
+    return std::ranges::any_of(core.tags, [&](const auto& tag) { return tag.second == version; });
+  };
+  std::vector<Version> versions;
+  std::ranges::copy_if(core.log->pinned, std::back_inserter(versions), [&](Version v) { return !tagged(v); });
+  for (Version version = core.log->oldest; version < first; ++version) {
+    if (!tagged(version)) versions.push_back(version);
+  }
+  return versions;
+}
+
+/// Makes all versions before `first` unreadable but for the tagged ones. Strong guarantee.
+template <class CoreType>
+void retire(CoreType& core, Version first) {
+  auto& log = *core.log;
+  if (first == log.oldest && log.pinned.empty()) return;
+  std::vector<Version> pinned;
+  for (const auto& [name, version] : core.tags) {
+    if (version < first) pinned.push_back(version);
+  }
+  std::ranges::sort(pinned);
+  pinned.erase(std::ranges::unique(pinned).begin(), pinned.end());
+  const auto kept_whole =
+      std::ranges::lower_bound(log.records, first, {}, &CommitRecord<typename CoreType::RowType>::version);
+  log.retired.reserve(log.retired.size() + static_cast<std::size_t>(kept_whole - log.records.begin()));
+
+  // From here on nothing fails.
+  for (auto record = log.records.begin(); record != kept_whole; ++record) {
+    log.last_expired = record->timestamp;
+    if (!record->has_changes) continue;
+    log.unswept += record->block.bytes();
+    log.retired.push_back(std::move(record->block));
+    record->has_changes = false;
+  }
+  auto out = kept_whole;
+  for (auto record = kept_whole; record != log.records.begin();) {
+    --record;
+    if (std::ranges::binary_search(pinned, record->version) && --out != record) *out = std::move(*record);
+  }
+  log.records.erase(log.records.begin(), out);
+  log.pinned.swap(pinned);
+  log.oldest = first;
+}
+
+/// Frees what retired versions leave behind. Strong guarantee.
+template <class CoreType>
+void sweep(CoreType& core) {
+  if (core.log->retired.empty()) return;
+  Sweep<CoreType>(core).run();
+  core.log->unswept = 0;
+  core.log->swept = 0;
+  for (const auto& block : core.log->retired) core.log->swept += block.bytes();
+}
+
+/// Applies the table's retention after a commit. It must not fail, and is made up for later if it does. With tags
+/// on old versions it sweeps only when it pays, so that the cost of a commit does not grow with what tags hold.
+template <class CoreType>
+void apply_retention(CoreType& core) noexcept {
+  if (!core.options.retention) return;
+  try {
+    const Version first = std::visit([&](const auto& rule) { return first_kept(core, rule); }, *core.options.retention);
+    if (first <= core.log->oldest) return;
+    retire(core, first);
+    if (core.log->pinned.empty() || core.log->unswept >= core.log->swept) sweep(core);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the next commit tries again
+  }
+}
+
+}  // namespace keyfold::detail

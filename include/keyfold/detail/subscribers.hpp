@@ -1,0 +1,83 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/fwd.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace keyfold::detail {
+
+template <class Row>
+struct Subscriber {
+  std::function<void(const Commit<Row>&)> callback;
+  Version since = 0;   // it hears of later versions only
+  bool active = true;  // false from the moment its token is gone
+};
+
+/// Who hears of commits. Shared by the table and the tokens, so that either may go first.
+template <class Row>
+class Subscribers {
+ public:
+  using Pointer = std::shared_ptr<Subscriber<Row>>;
+
+  void add(Pointer subscriber) { list_.push_back(std::move(subscriber)); }
+
+  // A subscriber may drop itself or others while being told: the list is only tidied up when nobody is.
+  void remove(Subscriber<Row>& subscriber) noexcept {
+    subscriber.active = false;
+    if (!telling_) tidy();
+  }
+
+  bool empty() const noexcept { return list_.empty(); }
+  bool telling() const noexcept { return telling_; }
+
+  /// Tells each subscriber of each commit in (told, latest()], in order, going on for commits that are made
+  /// meanwhile. `commit_of(version)` makes the Commit. What subscribers throw is collected in `errors`.
+  template <class CommitOf, class Latest>
+  void tell(CommitOf commit_of, Latest latest, std::vector<std::exception_ptr>& errors) {
+    const Telling telling(*this);
+    while (told_ < latest()) {
+      const Version version = ++told_;
+      for (std::size_t i = 0; i < list_.size(); ++i) {
+        const Pointer subscriber = list_[i];
+        if (!subscriber->active || version <= subscriber->since) continue;
+        try {
+          subscriber->callback(commit_of(version));
+        } catch (...) {
+          errors.push_back(std::current_exception());
+        }
+      }
+    }
+  }
+
+  /// The last version that everybody was told, or is being told now.
+  Version told() const noexcept { return told_; }
+  void skip_to(Version version) noexcept { told_ = version; }
+
+ private:
+  struct Telling {
+    explicit Telling(Subscribers& all) noexcept : subscribers(all) { subscribers.telling_ = true; }
+    Telling(const Telling&) = delete;
+    Telling& operator=(const Telling&) = delete;
+    ~Telling() {
+      subscribers.telling_ = false;
+      subscribers.tidy();
+    }
+    Subscribers& subscribers;
+  };
+
+  void tidy() noexcept {
+    std::erase_if(list_, [](const Pointer& subscriber) { return !subscriber->active; });
+  }
+
+  std::vector<Pointer> list_;
+  Version told_ = 0;
+  bool telling_ = false;
+};
+
+}  // namespace keyfold::detail

@@ -1,0 +1,48 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/duplicates.hpp>
+#include <keyfold/fwd.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <variant>
+
+namespace keyfold {
+
+/// Versions made before this time expire. The present never does.
+struct OlderThan {
+  Timestamp time;
+};
+[[nodiscard]] constexpr OlderThan older_than(Timestamp time) noexcept { return {time}; }
+
+/// Versions made longer ago than this expire, judged by the table's clock at each commit.
+struct KeepFor {
+  std::chrono::microseconds duration;
+};
+[[nodiscard]] constexpr KeepFor keep_for(std::chrono::microseconds duration) noexcept { return {duration}; }
+
+/// Which old versions a table lets go of by itself: `keep_last(n)` or `keep_for(duration)`.
+using Retention = std::variant<KeepLastVersions, KeepFor>;
+
+/// Asks expire() what would go, without letting it go.
+struct DryRun {};
+inline constexpr DryRun dry_run{};
+
+/// How a table is set up.
+struct TableOptions {
+  /// Where commit times come from.
+  std::function<Timestamp()> clock = [] {
+    return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
+  };
+
+  /// Whether a write that changes nothing makes a version all the same.
+  bool record_empty_commits = false;
+
+  /// Applied after each commit. Default: every version stays readable.
+  std::optional<Retention> retention;
+};
+
+}  // namespace keyfold
