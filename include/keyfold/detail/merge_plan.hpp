@@ -56,9 +56,22 @@ struct MatchKey {
   static_assert(SourceParts::size == TargetParts::size,
                 "keyfold: on<>() needs one member of the source for each part of the table's key");
 
+  /// The key to look up: of references into the row, and of values where a part is computed.
   static auto of(const Source& row) {
-    return std::apply([](const auto&... part) { return lookup_key<TargetParts, Row>(part...); }, SourceParts::of(row));
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      auto parts = SourceParts::of(row);
+      return std::tuple<KeptPart<I>...>(
+          as_lookup_of<TargetPart<I>, SourcePart<I>>(std::get<I>(std::move(parts)))...);
+    }(std::make_index_sequence<TargetParts::size>());
   }
+
+ private:
+  template <std::size_t I>
+  using TargetPart = std::remove_cvref_t<std::tuple_element_t<I, key_view_t<TargetParts, Row>>>;
+  template <std::size_t I>
+  using SourcePart = std::tuple_element_t<I, key_view_t<SourceParts, Source>>;
+  template <std::size_t I>
+  using KeptPart = decltype(as_lookup_of<TargetPart<I>, SourcePart<I>>(std::declval<SourcePart<I>&&>()));
 };
 
 template <auto... S, auto... T>
@@ -355,11 +368,10 @@ class MergePlanner {
   }
 
   Entry& entry_for(const SlotType& slot, Position position, std::uint32_t number) {
-    Entry* entry = plan_.touched(slot);
-    if (entry == nullptr) entry = &plan_.touch(slot);
-    entry->position = position;
-    entry->clause = number;
-    return *entry;
+    Entry& entry = plan_.touch(slot);  // anew if it was only seen so far, so that changes keep the order of the source
+    entry.position = position;
+    entry.clause = number;
+    return entry;
   }
 
   void write_update(const SlotType& slot, std::optional<Holder<Row>> after, Position position, std::uint32_t number,

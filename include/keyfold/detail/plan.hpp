@@ -71,7 +71,7 @@ class Plan {
   }
   const Planned<Row>* touched(const Slot<Row>& slot) const noexcept { return const_cast<Plan*>(this)->touched(slot); }
 
-  /// Requires: the row is not touched yet.
+  /// A new entry for this row. Requires: it has none yet, or one that was only `seen`, which no longer counts.
   Planned<Row>& touch(const Slot<Row>& slot) {
     Planned<Row>& entry = add();
     entry.slot = &slot;

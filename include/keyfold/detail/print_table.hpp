@@ -50,7 +50,7 @@ inline bool misleads(std::string_view text) noexcept {
          text.find('|') != text.npos || text.find("->") != text.npos;
 }
 
-inline std::string quoted(std::string_view text) {
+inline std::string sql_literal(std::string_view text) {
   std::string out;
   append_text(out, text, Style::literal);
   return out;
@@ -77,7 +77,7 @@ std::string value_cell(const T& value, const PrintOptions& options) {
   append_value(text, value, Style::plain);
   if constexpr (Uncut<Value>) return text;
   if constexpr (FreeText<Value>) {
-    if (has_value(value) && misleads(text)) text = quoted(text);
+    if (has_value(value) && misleads(text)) text = sql_literal(text);
   }
   return text_cell(text, options);
 }
@@ -130,7 +130,7 @@ std::string commit_text(const Commit<Row>& commit) {
   out += commit.operation();
   if (!commit.parameters().empty()) out += ' ' + escaped(commit.parameters());
   out += "; " + metrics_text(commit.metrics());
-  if (!commit.metadata().empty()) out += "; metadata " + escaped(quoted(commit.metadata()));
+  if (!commit.metadata().empty()) out += "; metadata " + escaped(sql_literal(commit.metadata()));
   return out;
 }
 

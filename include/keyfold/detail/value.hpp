@@ -245,4 +245,19 @@ constexpr decltype(auto) as_lookup(const Argument& argument) {
   }
 }
 
+/// as_lookup() for a value of declared type Given: a reference is looked up as it is, while a value that was computed
+/// is kept, lest the result refer to something gone.
+template <class Part, class Given>
+constexpr decltype(auto) as_lookup_of(Given&& given) {
+  using Looked = decltype(as_lookup<Part>(given));
+  using Value = std::remove_cvref_t<Given>;
+  if constexpr (std::is_lvalue_reference_v<Given>) {
+    return as_lookup<Part>(given);
+  } else if constexpr (std::is_reference_v<Looked> || std::same_as<Looked, std::string_view>) {
+    return Value(std::move(given));
+  } else {
+    return as_lookup<Part>(given);
+  }
+}
+
 }  // namespace keyfold::detail
