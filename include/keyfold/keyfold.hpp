@@ -2,6 +2,7 @@
 #pragma once
 
 /// The core of keyfold: tables, merges, history. Free of iostream; print.hpp and csv.hpp are on their own.
+#include <keyfold/as_of.hpp>
 #include <keyfold/change.hpp>
 #include <keyfold/column.hpp>
 #include <keyfold/duplicates.hpp>
@@ -11,9 +12,13 @@
 #include <keyfold/history.hpp>
 #include <keyfold/index.hpp>
 #include <keyfold/key.hpp>
+#include <keyfold/memory.hpp>
 #include <keyfold/merge.hpp>
 #include <keyfold/metrics.hpp>
+#include <keyfold/options.hpp>
+#include <keyfold/subscription.hpp>
 #include <keyfold/table.hpp>
+#include <keyfold/writes.hpp>
 
 #ifndef KEYFOLD_NO_KF_ALIAS
 namespace kf = keyfold;  // the short name the documentation uses

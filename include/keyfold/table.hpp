@@ -75,11 +75,11 @@ class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, 
   /// An empty table, at version 0.
   explicit Table(TableOptions options = {}) : core_(std::make_unique<Core>(std::move(options))) {}
 
-  /// Copies the rows and the whole history. O(rows + changes in the history). Strong guarantee.
-  Table(const Table& other) : core_(detail::copy_core(*other.core_)) {}
+  /// Copies the rows and the whole history, with tags; not the subscriptions. O(rows + history). Strong guarantee.
+  Table(const Table& other) : core_(detail::CoreCopy<Core>(*other.core_).take()) {}
   Table(Table&&) noexcept = default;
   Table& operator=(const Table& other) {
-    core_ = detail::copy_core(*other.core_);
+    core_ = detail::CoreCopy<Core>(*other.core_).take();
     return *this;
   }
   Table& operator=(Table&&) noexcept = default;

@@ -88,16 +88,19 @@ class CommitLog {
   std::size_t swept = 0;               // bytes that the last sweep left in `retired`
 };
 
+/// The change as its key sees it: an update that changes the key takes the row from one key and gives it to another.
+template <class Row>
+Change<Row> change_of_key(const LogEntry<Row>& entry) {
+  if (!entry.has_before()) return Change<Row>::insert(entry.after());
+  if (!entry.leaves_row()) return Change<Row>::erase(entry.before().get());
+  return Change<Row>::update(entry.before().get(), entry.after());
+}
+
+/// The change of a commit that an entry begins; `rekey_in` entries are part of the one before.
 template <class Row>
 Change<Row> change_of(const LogBlock<Row>& block, const LogEntry<Row>& entry) {
-  switch (entry.kind()) {
-    case LogKind::insert:
-    case LogKind::rekey_in: return Change<Row>::insert(entry.after());
-    case LogKind::update: return Change<Row>::update(entry.before().get(), entry.after());
-    case LogKind::rekey_out: return Change<Row>::update(entry.before().get(), block.next(&entry)->after());
-    case LogKind::erase: break;
-  }
-  return Change<Row>::erase(entry.before().get());
+  if (entry.kind() != LogKind::rekey_out) return change_of_key(entry);
+  return Change<Row>::update(entry.before().get(), block.next(&entry)->after());
 }
 
 /// Calls `visit` with each change of a commit, as a value. Throws VersionExpired once the commit has lost them.
@@ -105,7 +108,7 @@ template <class Row, class Visit>
 void for_each_change(const CommitLog<Row>& log, const CommitRecord<Row>& record, Visit visit) {
   if (!record.has_changes) throw VersionExpired(record.version - 1, log.oldest);
   for (const auto* entry = record.block.first(); entry != nullptr; entry = record.block.next(entry)) {
-    if (entry->kind() != LogKind::rekey_in) visit(change_of(record.block, *entry));  // told with its rekey_out
+    if (entry->kind() != LogKind::rekey_in) visit(change_of(record.block, *entry));
   }
 }
 

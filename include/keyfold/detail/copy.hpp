@@ -7,43 +7,84 @@
 #include <memory>
 #include <unordered_map>
 
-/// Copying a table with its history.
 namespace keyfold::detail {
 
-template <class Row>
-using CopiedEntries = std::unordered_map<const LogEntry<Row>*, LogEntry<Row>*>;
-
-template <class Row>
-LogBlock<Row> copy_block(const LogBlock<Row>& from, CopiedEntries<Row>& copies) {
-  std::size_t bare = 0;
-  std::size_t images = 0;
-  for (const auto* entry = from.first(); entry != nullptr; entry = from.next(entry)) ++(entry->has_before() ? images : bare);
-  LogBlock<Row> to(bare, images);
-  for (const auto* entry = from.first(); entry != nullptr; entry = from.next(entry)) {
-    LogEntry<Row>* older = entry->older == nullptr ? nullptr : copies.at(entry->older);
-    copies[entry] = entry->has_before()
-                        ? to.add(entry->kind(), entry->version(), older, Holder<Row>(entry->before().get()))
-                        : to.add(entry->kind(), entry->version(), older);
-  }
-  return to;
-}
-
+/// Copies a table with its history, but without its subscribers.
 template <class CoreType>
-std::unique_ptr<CoreType> copy_core(const CoreType& from) {
+class CoreCopy {
+ public:
   using Row = typename CoreType::RowType;
-  auto to = std::make_unique<CoreType>(from.options);
-  CopiedEntries<Row> copies;
-  for (const CommitRecord<Row>& record : *from.log) {
-    to->log->push_back({record.version, record.timestamp, record.operation, record.parameters, record.metrics,
-                        record.metadata, copy_block(record.block, copies)});
+  using Entry = LogEntry<Row>;
+
+  explicit CoreCopy(const CoreType& from) : from_(from), to_(std::make_unique<CoreType>(from.options)) {
+    copy_log();
+    copy_rows();
+    for (const auto& [old_entry, entry] : entries_) link(*old_entry, *entry);
+    to_->graves.reserve(from.graves.size());
+    from.graves.for_each([this](std::uint64_t hash, const Entry& grave) { to_->graves.insert(hash, copy_of(&grave)); });
+    to_->tags = from.tags;
+    to_->applied = from.applied;
+    to_->next_order = from.next_order;
+    to_->subscribers->skip_to(from.version());
   }
-  to->keys.reserve(from.rows.size());
-  for (const Slot<Row>& slot : from.rows) {
-    const Slot<Row>& copy = *add_slot(*to, Holder<Row>(slot.get()));
-    to->keys.insert(hash_of(CoreType::key_of(copy.get())), &copy);
-    make_newest(copy, copies.at(slot.newest));
+
+  std::unique_ptr<CoreType> take() { return std::move(to_); }
+
+ private:
+  void copy_log() {
+    const CommitLog<Row>& from = *from_.log;
+    CommitLog<Row>& to = *to_->log;
+    for (const LogBlock<Row>& block : from.retired) to.retired.push_back(copy_block(block));
+    for (const CommitRecord<Row>& record : from.records) {
+      to.records.push_back({record.version, record.timestamp, record.operation, record.parameters, record.metrics,
+                            record.metadata, record.table_size, record.has_changes, copy_block(record.block)});
+    }
+    to.oldest = from.oldest;
+    to.pinned = from.pinned;
+    to.first_commit = from.first_commit;
+    to.last_expired = from.last_expired;
+    to.unswept = from.unswept;
+    to.swept = from.swept;
   }
-  return to;
-}
+
+  LogBlock<Row> copy_block(const LogBlock<Row>& from) {
+    std::size_t bare = 0;
+    std::size_t images = 0;
+    for (const Entry* entry = from.first(); entry != nullptr; entry = from.next(entry)) ++(entry->has_before() ? images : bare);
+    LogBlock<Row> to(bare, images);
+    for (const Entry* entry = from.first(); entry != nullptr; entry = from.next(entry)) {
+      entries_[entry] = entry->has_before()
+                            ? to.add(entry->kind(), entry->version(), nullptr, Holder<Row>(entry->before().get()))
+                            : to.add(entry->kind(), entry->version(), nullptr);
+    }
+    return to;
+  }
+
+  void copy_rows() {
+    to_->keys.reserve(from_.rows.size());
+    for (const Slot<Row>& slot : from_.rows) {
+      const Slot<Row>& copy = *add_slot(*to_, Holder<Row>(slot.get()));
+      to_->keys.insert(hash_of(CoreType::key_of(copy.get())), &copy);
+      copy.order = slot.order;
+      if (slot.newest != nullptr) make_newest(copy, copy_of(slot.newest));
+    }
+  }
+
+  // Rows have linked themselves to the newest change of their key.
+  void link(const Entry& from, Entry& to) {
+    to.older = copy_of(from.older);
+    if (!from.leaves_row()) {
+      to.set_order(from.order());
+    } else if (from.newer_slot() == nullptr) {
+      to.set_newer(copy_of(from.newer_entry()));
+    }
+  }
+
+  Entry* copy_of(const Entry* entry) const { return entry == nullptr ? nullptr : entries_.at(entry); }
+
+  const CoreType& from_;
+  std::unique_ptr<CoreType> to_;
+  std::unordered_map<const Entry*, Entry*> entries_;
+};
 
 }  // namespace keyfold::detail

@@ -137,6 +137,10 @@ auto equal_range_of(const Index& index, const Key& key) {
   }
 }
 
+/// Bytes of a row in the container: the slot, and the links that each index adds to it.
+template <class Rows>
+inline constexpr std::size_t node_bytes = sizeof(typename Rows::final_node_type);
+
 /// Marks a core as being written to; refuses a write from within a write.
 class WriteScope {
  public:

@@ -76,7 +76,18 @@ class KeyIndex {
     entry->item = to;
   }
 
+  /// Calls `visit(hash, item)` for every item, in no particular order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const Entries* table : {&current_, &previous_}) {
+      for (const Entry& entry : *table) {
+        if (entry.item != nullptr) visit(entry.hash, *entry.item);
+      }
+    }
+  }
+
   std::size_t size() const noexcept { return size_; }
+  std::size_t bytes() const noexcept { return (current_.capacity() + previous_.capacity()) * sizeof(Entry); }
 
  private:
   struct Entry {
