@@ -40,14 +40,15 @@ class Table {
   static_assert((detail::spec_traits<Indexes>::is_index && ...),
                 "keyfold: after its key a Table takes indexes: OrderedBy<...>, HashedBy<...> or UniqueBy<...>");
 
+  using Parts = detail::parts_of<KeySpec>;
+  static_assert(Parts::template readable<RowType>, "keyfold: a part of the key is not a member of the row");
+  static_assert((detail::parts_of<Indexes>::template readable<RowType> && ...),
+                "keyfold: a part of an index is not a member of the row");
+
   using Core = detail::Core<RowType, KeySpec, Indexes...>;
   using Specs = std::tuple<Indexes...>;
   template <class Asked>
   static constexpr std::size_t number_of = detail::index_number<Asked, Specs>;
-  using Parts = typename Core::KeyParts;
-  static_assert(Parts::template readable<RowType>, "keyfold: a part of the key is not a member of the row");
-  static_assert((detail::parts_of<Indexes>::template readable<RowType> && ...),
-                "keyfold: a part of an index is not a member of the row");
 
  public:
   using Row = RowType;
@@ -132,12 +133,14 @@ class Table {
 
   /// Executes a rule made by merge_rule().
   template <std::ranges::input_range Source, class... RuleArguments>
-  Result merge(Source&& rows, const MergeRule<Row, RuleArguments...>& rule) {
-    using RuleSource = typename MergeRule<Row, RuleArguments...>::Source;
-    static_assert(std::derived_from<std::ranges::range_value_t<Source>, RuleSource>,
-                  "keyfold: this rule was made for another type of source row");
-    return MergeBuilder<Table, Source, MergeRule<Row, RuleArguments...>>(*this, std::forward<Source>(rows), rule)
-        .execute();
+  Result merge(Source&& rows, const MergeRule<RuleArguments...>& rule) {
+    return with_rule(std::forward<Source>(rows), rule).execute();
+  }
+
+  /// What merge(rows, rule) would do, with all its errors, without doing it.
+  template <std::ranges::input_range Source, class... RuleArguments>
+  [[nodiscard]] ChangeSet<Row> preview(Source&& rows, const MergeRule<RuleArguments...>& rule) {
+    return with_rule(std::forward<Source>(rows), rule).preview();
   }
 
   /// merge(rows).when_matched().update_all().when_not_matched().insert_all().execute()
@@ -207,6 +210,14 @@ class Table {
  private:
   template <class, class, class>
   friend class MergeBuilder;
+
+  template <class Source, class Rule>
+  auto with_rule(Source&& rows, const Rule& rule) {
+    static_assert(std::is_same_v<typename Rule::Row, Row>, "keyfold: this rule was made for another type of target row");
+    static_assert(std::derived_from<std::ranges::range_value_t<Source>, typename Rule::Source>,
+                  "keyfold: this rule was made for another type of source row");
+    return MergeBuilder<Table, Source, Rule>(*this, std::forward<Source>(rows), rule);
+  }
 
   template <class Source, class Rule>
   Result execute_merge(std::remove_reference_t<Source>& rows, const Rule& rule, std::optional<std::string> metadata) {
