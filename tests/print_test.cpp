@@ -1,3 +1,5 @@
+#include <iomanip>  // first: std::quoted is a name that must not get in the way
+
 #include <keyfold/keyfold.hpp>
 #include <keyfold/print.hpp>
 
@@ -8,7 +10,6 @@
 #include <range/v3/view/transform.hpp>
 
 #include <cmath>
-#include <iomanip>
 #include <list>
 #include <sstream>
 

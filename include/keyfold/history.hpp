@@ -6,9 +6,12 @@
 #include <keyfold/fwd.hpp>
 #include <keyfold/metrics.hpp>
 
+#include <range/v3/range_fwd.hpp>
+
 #include <cassert>
 #include <compare>
 #include <iterator>
+#include <ranges>
 #include <string_view>
 
 namespace keyfold {
@@ -52,10 +55,11 @@ class Commit {
 
 /// The commits that are kept, in ascending order: a random access range of `Commit`, valid while the table lives.
 template <class Row>
-class History {
+class History : public ranges::view_base {
  public:
   class Iterator;
 
+  History() = default;
   explicit History(const detail::CommitLog<Row>& log) noexcept : log_(&log) {}
 
   [[nodiscard]] std::size_t size() const noexcept { return log_->records.size(); }
@@ -73,7 +77,7 @@ class History {
   [[nodiscard]] Iterator end() const noexcept { return Iterator(log_, static_cast<std::ptrdiff_t>(size())); }
 
  private:
-  const detail::CommitLog<Row>* log_;
+  const detail::CommitLog<Row>* log_ = nullptr;
 };
 
 /// Random access iterator (C++20) over commits; dereferences to a Commit by value.
@@ -118,3 +122,10 @@ class History<Row>::Iterator {
 };
 
 }  // namespace keyfold
+
+template <class Row>
+inline constexpr bool std::ranges::enable_view<keyfold::History<Row>> = true;
+template <class Row>
+inline constexpr bool std::ranges::enable_borrowed_range<keyfold::History<Row>> = true;
+template <class Row>
+inline constexpr bool ranges::enable_borrowed_range<keyfold::History<Row>> = true;

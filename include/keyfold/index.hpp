@@ -4,6 +4,8 @@
 #include <keyfold/detail/core.hpp>
 #include <keyfold/key.hpp>
 
+#include <range/v3/range_fwd.hpp>
+
 #include <cstddef>
 #include <iterator>
 #include <ranges>
@@ -60,7 +62,7 @@ class RowIterator {
 
 /// Rows from one iterator to another: a view, as cheap to copy as its iterators.
 template <class Iterator>
-class RowRange {
+class RowRange : public ranges::view_base {
  public:
   RowRange() = default;
   RowRange(Iterator first, Iterator last) : first_(std::move(first)), last_(std::move(last)) {}
@@ -83,12 +85,13 @@ class RowRange {
 /// Lookup values are those of the index's parts, or anything comparable with them: `std::string_view` finds
 /// `std::string` without an allocation. An ordered index can be asked for its leading parts only.
 template <class Row, class Index, class Parts, bool ordered>
-class IndexView {
+class IndexView : public ranges::view_base {
  public:
   using iterator = RowIterator<Row, typename Index::const_iterator>;
   using const_iterator = iterator;
   using Rows = RowRange<iterator>;
 
+  IndexView() = default;
   explicit IndexView(const Index& index) noexcept : index_(&index) {}
 
   [[nodiscard]] std::size_t size() const noexcept { return index_->size(); }
@@ -126,8 +129,9 @@ class IndexView {
     const auto from = bound(low);
     const auto to = bound(high);
     const auto first = index_->lower_bound(from, detail::KeyLess{});
-    const auto last = detail::less_values(from, to) ? index_->lower_bound(to, detail::KeyLess{}) : first;
-    return Rows(iterator(first), iterator(last));
+    const bool to_is_longer = std::tuple_size_v<decltype(from)> < std::tuple_size_v<decltype(to)>;
+    const bool ascending = detail::less_values(from, to) || (to_is_longer && !detail::less_values(to, from));
+    return Rows(iterator(first), iterator(ascending ? index_->lower_bound(to, detail::KeyLess{}) : first));
   }
 
  private:
@@ -140,12 +144,23 @@ class IndexView {
     }
   }
 
-  const Index* index_;
+  const Index* index_ = nullptr;
 };
 
 }  // namespace keyfold
+
+// Their iterators outlive them. range-v3 knows from view_base that they are views.
 
 template <class Iterator>
 inline constexpr bool std::ranges::enable_view<keyfold::RowRange<Iterator>> = true;
 template <class Iterator>
 inline constexpr bool std::ranges::enable_borrowed_range<keyfold::RowRange<Iterator>> = true;
+template <class Iterator>
+inline constexpr bool ranges::enable_borrowed_range<keyfold::RowRange<Iterator>> = true;
+
+template <class Row, class Index, class Parts, bool ordered>
+inline constexpr bool std::ranges::enable_view<keyfold::IndexView<Row, Index, Parts, ordered>> = true;
+template <class Row, class Index, class Parts, bool ordered>
+inline constexpr bool std::ranges::enable_borrowed_range<keyfold::IndexView<Row, Index, Parts, ordered>> = true;
+template <class Row, class Index, class Parts, bool ordered>
+inline constexpr bool ranges::enable_borrowed_range<keyfold::IndexView<Row, Index, Parts, ordered>> = true;

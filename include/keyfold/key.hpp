@@ -16,34 +16,24 @@ namespace keyfold {
 /// Primary key: unique, found by hash. Rows iterate in insertion order.
 /// Requires: each part has ==, and std::hash or hash_value().
 template <auto... Parts>
-struct Key {
-  static_assert(sizeof...(Parts) > 0, "keyfold: a key needs at least one part");
-};
+struct Key {};
 
 /// Primary key: unique, found by hash. Rows iterate in key order.
 /// Requires: each part has ==, <, and std::hash or hash_value().
 template <auto... Parts>
-struct OrderedKey {
-  static_assert(sizeof...(Parts) > 0, "keyfold: a key needs at least one part");
-};
+struct OrderedKey {};
 
 /// Secondary index, not unique, in the order of its parts: supports range(lo, hi) and lookups by a leading part.
 template <auto... Parts>
-struct OrderedBy {
-  static_assert(sizeof...(Parts) > 0, "keyfold: an index needs at least one part");
-};
+struct OrderedBy {};
 
 /// Secondary index, not unique, found by hash.
 template <auto... Parts>
-struct HashedBy {
-  static_assert(sizeof...(Parts) > 0, "keyfold: an index needs at least one part");
-};
+struct HashedBy {};
 
 /// Unique constraint with its index, found by hash. Rows with an empty optional in any part are exempt, as in SQL.
 template <auto... Parts>
-struct UniqueBy {
-  static_assert(sizeof...(Parts) > 0, "keyfold: a unique constraint needs at least one part");
-};
+struct UniqueBy {};
 
 namespace detail {
 
@@ -75,26 +65,31 @@ struct spec_traits {
 };
 template <auto... P>
 struct spec_traits<Key<P...>> {
+  static_assert(sizeof...(P) > 0, "keyfold: a key needs at least one part");
   using parts = Parts<P...>;
   static constexpr bool is_key = true, is_index = false, ordered = false, unique = true;
 };
 template <auto... P>
 struct spec_traits<OrderedKey<P...>> {
+  static_assert(sizeof...(P) > 0, "keyfold: a key needs at least one part");
   using parts = Parts<P...>;
   static constexpr bool is_key = true, is_index = false, ordered = true, unique = true;
 };
 template <auto... P>
 struct spec_traits<OrderedBy<P...>> {
+  static_assert(sizeof...(P) > 0, "keyfold: an index needs at least one part");
   using parts = Parts<P...>;
   static constexpr bool is_key = false, is_index = true, ordered = true, unique = false;
 };
 template <auto... P>
 struct spec_traits<HashedBy<P...>> {
+  static_assert(sizeof...(P) > 0, "keyfold: an index needs at least one part");
   using parts = Parts<P...>;
   static constexpr bool is_key = false, is_index = true, ordered = false, unique = false;
 };
 template <auto... P>
 struct spec_traits<UniqueBy<P...>> {
+  static_assert(sizeof...(P) > 0, "keyfold: a unique constraint needs at least one part");
   using parts = Parts<P...>;
   static constexpr bool is_key = false, is_index = true, ordered = false, unique = true;
 };

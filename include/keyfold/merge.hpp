@@ -174,20 +174,26 @@ class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Table
     return std::move(*this);
   }
 
-  /// Runs the merge as one commit. Reads the source once, and may move rows out of it if the merge owns it.
+  /// Runs the merge as one commit. Reads the source once; a container that the merge owns has its rows moved from, but
+  /// not where the builder is an lvalue, which can be executed again.
   ///
   /// Throws: DuplicateSourceKey, DuplicateKey, UniqueViolation, InvalidKey, ClauseRaised, ValueOutOfRange, and
   /// whatever the source, the conditions and the rows throw. Strong guarantee for the table; a source that the merge
   /// owns is gone. Complexity: O(source rows) on average, plus O(table) with a when_not_matched_by_source clause.
-  MergeResult<Row> execute() {
+  MergeResult<Row> execute() && {
     check();
     return table_->template execute_merge<SourceRange>(source_, rule_, std::move(note_));
   }
+  MergeResult<Row> execute() & {
+    check();
+    return table_->template execute_merge<SourceRange&>(source_, rule_, note_);
+  }
 
-  /// What execute() would do, with all its errors, without doing it.
+  /// What execute() would do, with all its errors, without doing it. A single-pass source is read all the same, so
+  /// that nothing is left to execute.
   [[nodiscard]] ChangeSet<Row> preview() {
     check();
-    return table_->template preview_merge<SourceRange>(source_, rule_);
+    return table_->template preview_merge<SourceRange&>(source_, rule_);
   }
 
   // For the grammar.

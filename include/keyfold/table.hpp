@@ -51,14 +51,15 @@ class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, 
   static_assert((detail::spec_traits<Indexes>::is_index && ...),
                 "keyfold: after its key a Table takes indexes: OrderedBy<...>, HashedBy<...> or UniqueBy<...>");
 
+  using Parts = detail::parts_of<KeySpec>;
+  static_assert(Parts::template readable<RowType>, "keyfold: a part of the key is not a member of the row");
+  static_assert((detail::parts_of<Indexes>::template readable<RowType> && ...),
+                "keyfold: a part of an index is not a member of the row");
+
   using Core = detail::Core<RowType, KeySpec, Indexes...>;
   using Specs = std::tuple<Indexes...>;
   template <class Asked>
   static constexpr std::size_t number_of = detail::index_number<Asked, Specs>;
-  using Parts = typename Core::KeyParts;
-  static_assert(Parts::template readable<RowType>, "keyfold: a part of the key is not a member of the row");
-  static_assert((detail::parts_of<Indexes>::template readable<RowType> && ...),
-                "keyfold: a part of an index is not a member of the row");
 
  public:
   using Row = RowType;

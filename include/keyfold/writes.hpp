@@ -34,11 +34,14 @@ class Writes {
 
   /// Executes a rule made by merge_rule().
   template <std::ranges::input_range Source, class... RuleArguments>
-  Result merge(Source&& rows, const MergeRule<Row, RuleArguments...>& rule) {
-    using Rule = MergeRule<Row, RuleArguments...>;
-    static_assert(std::derived_from<std::ranges::range_value_t<Source>, typename Rule::Source>,
-                  "keyfold: this rule was made for another type of source row");
-    return MergeBuilder<Table, Source, Rule>(self().table(), std::forward<Source>(rows), rule, self().note()).execute();
+  Result merge(Source&& rows, const MergeRule<RuleArguments...>& rule) {
+    return with_rule(std::forward<Source>(rows), rule).execute();
+  }
+
+  /// What merge(rows, rule) would do, with all its errors, without doing it.
+  template <std::ranges::input_range Source, class... RuleArguments>
+  [[nodiscard]] ChangeSet<Row> preview(Source&& rows, const MergeRule<RuleArguments...>& rule) {
+    return with_rule(std::forward<Source>(rows), rule).preview();
   }
 
   /// merge(rows).when_matched().update_all().when_not_matched().insert_all().execute()
@@ -86,6 +89,14 @@ class Writes {
 
  private:
   constexpr Self& self() noexcept { return static_cast<Self&>(*this); }
+
+  template <class Source, class Rule>
+  auto with_rule(Source&& rows, const Rule& rule) {
+    static_assert(std::is_same_v<typename Rule::Row, Row>, "keyfold: this rule was made for another type of target row");
+    static_assert(std::derived_from<std::ranges::range_value_t<Source>, typename Rule::Source>,
+                  "keyfold: this rule was made for another type of source row");
+    return MergeBuilder<Table, Source, Rule>(self().table(), std::forward<Source>(rows), rule, self().note());
+  }
 
   detail::CommitNote note(std::string_view operation) {
     detail::CommitNote made = self().note();

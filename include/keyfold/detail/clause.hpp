@@ -78,8 +78,8 @@ constexpr void check_sides() {
 template <class Expr, class Rows>
 using value_in_t = std::remove_cvref_t<decltype(std::declval<const Expr&>()(std::declval<const Rows&>()))>;
 
-/// The compile-time checks of a condition; each failure is a sentence.
-template <ClauseKind kind, class Condition, class Target, class Source>
+/// The compile-time checks of a condition; each failure is a sentence. `in_on`: it stands in on_condition().
+template <ClauseKind kind, class Condition, class Target, class Source, bool in_on = false>
 constexpr void check_condition() {
   if constexpr (Expression<Condition>) {
     check_sides<kind, Condition, Target, Source>();
@@ -89,7 +89,10 @@ constexpr void check_condition() {
     }
   } else if constexpr (!std::same_as<Condition, Always>) {
     constexpr bool callable = takes_rows<kind, Condition, Target, Source>();
-    static_assert(callable || kind != ClauseKind::matched,
+    static_assert(callable || !in_on,
+                  "keyfold: a condition of on_condition must be an expression or callable as "
+                  "bool(const Target&, const Source&)");
+    static_assert(callable || kind != ClauseKind::matched || in_on,
                   "keyfold: a condition of when_matched must be an expression or callable as "
                   "bool(const Target&, const Source&)");
     static_assert(callable || kind != ClauseKind::not_matched,
@@ -281,7 +284,7 @@ constexpr void check_insert_all() {
     check_column_lists<Row, Source>();
     static_assert(std::is_default_constructible_v<Row>,
                   "keyfold: insert_all() from another row type needs a default constructible row");
-    if constexpr (HasColumns<Row>) {
+    if constexpr (HasColumns<Row> && HasColumns<Source>) {
       []<auto... Members>(MemberList<Members...>) {
         static_assert((insert_all_column<Members, Source>::value && ...));
       }(columns_list<Row>{});

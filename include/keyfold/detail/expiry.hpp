@@ -79,8 +79,9 @@ class Sweep {
     if (entry.leaves_row()) return {entry.newer_slot(), entry.newer_entry(), 0};
     const auto key = CoreType::key_of(entry.before().get());
     const std::uint64_t hash = hash_of(key);
-    Entry* newer = core_.newest_change(key, hash);
-    if (newer == &entry) return {nullptr, nullptr, hash};
+    const Slot<Row>* slot = core_.find(key, hash);
+    Entry* newer = slot != nullptr ? slot->newest : core_.find_grave(key, hash);
+    if (newer == &entry) return {slot, nullptr, hash};
     while (newer->older != &entry) newer = newer->older;
     return {nullptr, newer, 0};
   }
@@ -95,8 +96,8 @@ class Sweep {
     if (run.bottom->has_before()) {
       run.keep = ending != nullptr ? Keep::erase : Keep::update;
       if (ending != nullptr) run.order = ending->order();
-    } else if (run.top->leaves_row()) {
-      run.keep = Keep::insert;
+    } else if (run.above.slot != nullptr || (run.above.entry != nullptr && run.above.entry->has_before())) {
+      run.keep = Keep::insert;  // the key has a row above, which began here
     }
   }
 
@@ -205,7 +206,7 @@ void retire(CoreType& core, Version first) {
     if (version < first) pinned.push_back(version);
   }
   std::ranges::sort(pinned);
-  pinned.erase(std::ranges::unique(pinned).begin(), pinned.end());
+  pinned.erase(std::unique(pinned.begin(), pinned.end()), pinned.end());
   const auto kept_whole =
       std::ranges::lower_bound(log.records, first, {}, &CommitRecord<typename CoreType::RowType>::version);
   log.retired.reserve(log.retired.size() + static_cast<std::size_t>(kept_whole - log.records.begin()));

@@ -1,10 +1,12 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/assign.hpp>
 #include <keyfold/detail/member.hpp>
 #include <keyfold/detail/text.hpp>
 #include <keyfold/detail/value.hpp>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -411,6 +413,22 @@ struct Same : BinaryNode<A, B> {
   void print(std::string& out) const { print_infix(out, a, "IS NOT DISTINCT FROM", b); }
 };
 
+/// A type for either of two values: text is copied, and integers of either sign keep their value.
+template <class X, class Y>
+struct chosen_type {
+  using type = std::common_type_t<X, Y>;
+};
+template <class X, class Y>
+  requires(StringLike<X> && StringLike<Y>)
+struct chosen_type<X, Y> {
+  using type = std::string;
+};
+template <std::integral X, std::integral Y>
+  requires(std::is_signed_v<X> != std::is_signed_v<Y> && std::max(sizeof(X), sizeof(Y)) < sizeof(std::int64_t))
+struct chosen_type<X, Y> {
+  using type = std::int64_t;
+};
+
 template <class A, class B>
 struct Coalesce : BinaryNode<A, B> {
   A a;
@@ -431,16 +449,19 @@ struct Coalesce : BinaryNode<A, B> {
  private:
   template <class X, class Y>
   static constexpr auto choose(const X& x, const Y& y) {
-    using Value = std::conditional_t<StringLike<unwrap_optional_t<X>>, std::string,
-                                     std::common_type_t<unwrap_optional_t<X>, unwrap_optional_t<Y>>>;
+    using Value = typename chosen_type<unwrap_optional_t<X>, unwrap_optional_t<Y>>::type;
     using Result = std::conditional_t<is_optional_v<Y>, std::optional<Value>, Value>;
-    if constexpr (!is_optional_v<X>) {
-      return Result(Value(x));
-    } else if constexpr (is_optional_v<Y>) {
-      if (x) return Result(Value(*x));
-      return y ? Result(Value(*y)) : Result();
+    if (has_value(x)) return Result(chosen<Value>(value_of(x)));
+    if (has_value(y)) return Result(chosen<Value>(value_of(y)));
+    return Result();
+  }
+
+  template <class Value, class X>
+  static constexpr Value chosen(const X& x) {
+    if constexpr (Arithmetic<X>) {
+      return to_number<Value>(x, "coalesce()");
     } else {
-      return x ? Result(Value(*x)) : Result(Value(y));
+      return Value(x);
     }
   }
 };

@@ -56,7 +56,8 @@ constexpr std::string_view spelled() {
 
 constexpr std::string_view last_name(std::string_view text) {
   const auto start = text.find("Member = ") + 9;
-  text = text.substr(start, text.find_first_of(";]", start) - start);
+  const auto more = text.find("; std::string_view = ", start);  // g++ goes on with what the return type is
+  text = text.substr(start, (more != std::string_view::npos ? more : text.rfind(']')) - start);
   while (!text.empty() && (text.back() == ')' || text.back() == ' ')) text.remove_suffix(1);
   return text.substr(text.rfind(':') + 1);
 }

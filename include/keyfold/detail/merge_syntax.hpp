@@ -162,7 +162,7 @@ class MergeSyntax {
   /// A further condition on which rows match, over the target or both sides. Rows that fail it are not matched.
   template <class Condition>
   constexpr auto on_condition(Condition condition) && {
-    check_condition<ClauseKind::matched, Condition, typename Host::Row, typename Host::Source>();
+    check_condition<ClauseKind::matched, Condition, typename Host::Row, typename Host::Source, true>();
     using Old = typename Host::Rule::Match;
     return std::move(*this).template match<typename Old::Source, typename Old::Index>(std::move(condition));
   }

@@ -17,6 +17,11 @@
 namespace keyfold::detail {
 
 template <class T>
+inline constexpr bool is_variant_v = false;
+template <class... T>
+inline constexpr bool is_variant_v<std::variant<T...>> = true;
+
+template <class T>
 concept AdlText = requires(const T& value) {
   { to_string(value) } -> std::convertible_to<std::string>;
 };
@@ -134,6 +139,8 @@ void append_value(std::string& out, const T& value, Style style) {
     }
   } else if constexpr (is_tuple_v<T>) {
     append_list(out, value);
+  } else if constexpr (is_variant_v<T>) {
+    std::visit([&](const auto& alternative) { append_value(out, alternative, style); }, value);
   } else if constexpr (std::ranges::input_range<const T>) {
     const char* separator = "[";
     for (const auto& element : value) {

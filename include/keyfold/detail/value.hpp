@@ -231,17 +231,23 @@ constexpr std::uint64_t hash_of(const T& value) {
 template <class Part, class Argument>
 constexpr decltype(auto) as_lookup(const Argument& argument) {
   using Value = unwrap_optional_t<Part>;
-  if constexpr (is_nullable_v<Argument>) {
-    static_assert(is_optional_v<Part>, "keyfold: an empty optional cannot be looked up in a column that is never empty");
+  using Given = unwrap_optional_t<Argument>;
+  static_assert(!is_nullable_v<Argument> || is_optional_v<Part>,
+                "keyfold: an empty optional cannot be looked up in a column that is never empty");
+  if constexpr (std::same_as<Given, Value> || std::same_as<Given, std::nullopt_t> ||
+                (std::integral<Given> && std::integral<Value>) ||
+                (is_optional_v<Argument> && StringLike<Given> && StringLike<Value>)) {
     return (argument);
-  } else if constexpr (std::same_as<Argument, Value> || (std::integral<Argument> && std::integral<Value>)) {
-    return (argument);
-  } else if constexpr (StringLike<Argument> && StringLike<Value>) {
+  } else if constexpr (StringLike<Given> && StringLike<Value>) {
     return std::string_view(argument);
   } else {
-    static_assert(std::convertible_to<const Argument&, Value> && !(std::floating_point<Argument> && std::integral<Value>),
+    static_assert(std::convertible_to<const Given&, Value> && !(std::floating_point<Given> && std::integral<Value>),
                   "keyfold: a lookup value does not have the type of its key part");
-    return static_cast<Value>(argument);
+    if constexpr (is_optional_v<Argument>) {
+      return argument ? Part(static_cast<Value>(*argument)) : Part();
+    } else {
+      return static_cast<Value>(argument);
+    }
   }
 }
 
