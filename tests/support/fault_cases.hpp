@@ -4,10 +4,12 @@
 
 #include <keyfold/keyfold.hpp>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "support/fault_check.hpp"
+#include "support/property.hpp"
 
 namespace keyfold_test {
 
@@ -26,6 +28,9 @@ struct FaultCase {
   std::string expected;  // first line of a clean run's outcome
   std::function<FaultReport()> run;
 };
+
+/// Every event, unless KEYFOLD_TEST_SCALE shortens the tests.
+inline std::uint64_t stride() { return static_cast<std::uint64_t>(std::ceil(100.0 / scaled(100))); }
 
 inline void check_cases(const std::vector<FaultCase>& cases) {
   for (const FaultCase& c : cases) {
@@ -333,7 +338,7 @@ class FaultCases {
         const FaultPause pause;
         return outcome_of(result);
       };
-      return FaultCheck<Table>(make, attempt).run();
+      return FaultCheck<Table>(make, attempt).run(stride());
     };
     return {std::move(name), std::move(expected), std::move(run)};
   }
