@@ -129,22 +129,28 @@ Shape<Schema> shape_of(std::string name, Convert convert, Make make, ModelRule r
     for (const auto& row : batch) rows.push_back(convert(row));
     return rows;
   };
+  const auto rule_of = [](const auto& clauses, const Params& params) {
+    return clauses(keyfold::merge_rule<typename Schema::Row, Source>(), params);
+  };
   return {std::move(name),
           [converted, rule](const auto& rows, const Batch& batch, const Params& params) {
             return model::merge<Schema, Source>(rows, converted(batch), rule(params));
           },
-          [converted, make](Table& table, const Batch& batch, const Step& step) {
+          [converted, make, rule_of](Table& table, const Batch& batch, const Step& step) {
             const auto rows = converted(batch);
-            if (step.way == Way::rule && !step.metadata) {
-              return table.merge(rows,
-                                 make(keyfold::merge_rule<typename Schema::Row, Source>(), step.params));
+            if (step.way == Way::rule && !step.metadata) return table.merge(rows, rule_of(make, step.params));
+            if constexpr (std::is_same_v<Source, typename Schema::Row>) {
+              if (step.way == Way::builder && !step.metadata) {
+                return make(table.merge(std::vector<Source>(rows)), step.params).execute();  // may move rows
+              }
             }
             auto merge = make(table.merge(rows), step.params);
             return step.metadata ? std::move(merge).metadata(*step.metadata).execute() : merge.execute();
           },
-          [converted, make](Table& table, const Batch& batch, const Step& step) {
+          [converted, make, rule_of](Table& table, const Batch& batch, const Step& step) {
             const auto rows = converted(batch);
-            return make(table.merge(rows), step.params).preview();
+            return step.metadata ? table.preview(rows, rule_of(make, step.params))
+                                 : make(table.merge(rows), step.params).preview();
           }};
 }
 
@@ -245,7 +251,7 @@ class Runner {
         break;
       case Operation::upsert:
         return twin.write("upsert", expect(twin, rows, upsert()), "MERGE", {}, false,
-                          [&](Table& table) { return table.upsert(rows); });
+                          [&](Table& table) { return table.upsert(std::vector<Row>(rows)); });
       case Operation::upsert_row:
         return twin.write("upsert a row", expect(twin, one, upsert()), "MERGE", {}, false,
                           [&](Table& table) { return table.upsert(one.front()); });
