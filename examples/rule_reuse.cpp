@@ -1,4 +1,4 @@
-// A rule is built once, at compile time, and run on many tables and batches. preview() tells what a merge would do.
+// A rule is built once, at compile time, and run on many tables and batches. preview() tells what it would do.
 #include <keyfold/keyfold.hpp>
 #include <keyfold/print.hpp>
 
@@ -18,11 +18,10 @@ BOOST_DESCRIBE_STRUCT(Reading, (), (sensor, sequence, celsius))
 
 using Latest = kf::Table<Reading, kf::OrderedKey<&Reading::sensor>>;
 
-constexpr auto is_newer = kf::source<&Reading::sequence> > kf::target<&Reading::sequence>;
-
 constexpr auto keep_newest = kf::merge_rule<Reading>()
                                  .duplicates(kf::latest_by<&Reading::sequence>)
-                                 .when_matched(is_newer).update_all()
+                                 .when_matched(kf::source<&Reading::sequence> > kf::target<&Reading::sequence>)
+                                     .update_all()
                                  .when_not_matched().insert_all();
 
 int main() {
@@ -33,11 +32,7 @@ int main() {
   by_site["rome"].merge(std::vector<Reading>{{"yard", 1, 24.25}}, keep_newest);
 
   const std::vector<Reading> batch{{"roof", 1, 7.0}, {"cellar", 2, 11.5}, {"door", 1, 3}};
-  const auto would_do = by_site["oslo"]
-                            .merge(batch)
-                            .when_matched(is_newer).update_all()
-                            .when_not_matched().insert_all()
-                            .preview();
+  const auto would_do = by_site["oslo"].preview(batch, keep_newest);
   std::cout << "would do, at version " << by_site["oslo"].version() << ":\n" << kf::print(would_do) << '\n';
 
   const auto result = by_site["oslo"].merge(batch, keep_newest);

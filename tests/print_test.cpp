@@ -199,45 +199,27 @@ struct Everything {
   std::optional<std::uint64_t> maybe;
   std::vector<std::string> tags;
   std::pair<int, std::string> pair;
+  std::variant<std::monostate, int, std::string> any;
 };
-BOOST_DESCRIBE_STRUCT(Everything, (),
-                      (flag, letter, tiny, ratio, size, at, day, wait, price, maybe, tags, pair))
+BOOST_DESCRIBE_STRUCT(Everything, (), (flag, letter, tiny, ratio, size, at, day, wait, price, maybe, tags, pair, any))
 
 }  // namespace
 
 TEST_CASE("print: every type of column") {
   using namespace std::chrono;
-  const std::list<Everything> rows{{true,
-                                    '|',
-                                    -8,
-                                    0.5,
-                                    Size::large,
-                                    kf::Timestamp(sys_days(2026y / 1 / 2) + 3h + 4min + 5s + 60us),
-                                    1999y / 12 / 31,
-                                    90s,
-                                    {1250},
-                                    18446744073709551615U,
-                                    {"a", "b|c"},
-                                    {7, "x"}},
-                                   {false,
-                                    'y',
-                                    10,
-                                    -INFINITY,
-                                    Size::small,
-                                    kf::Timestamp(),
-                                    sys_days(),
-                                    -1s,
-                                    {},
-                                    std::nullopt,
-                                    {},
-                                    {-1, "NULL"}}};
+  const kf::Timestamp at(sys_days(2026y / 1 / 2) + 3h + 4min + 5s + 60us);
+  const std::list<Everything> rows{
+      {true, '|', -8, 0.5, Size::large, at, 1999y / 12 / 31, 90s, {1250}, 18446744073709551615U, {"a", "b|c"}, {7, "x"}, 9},
+      {false, 'y', 10, -INFINITY, Size::small, {}, {}, -1s, {}, std::nullopt, {}, {-1, "NULL"}, {}},
+      {false, '\n', 0, 1e21, Size(7), {}, {}, 0s, {}, 0U, {""}, {0, ""}, "NULL"}};
 
   CHECK(text(kf::print(rows)) ==
-        "flag  | letter | tiny | ratio | size  | at                          | day        | wait | price   |                maybe | tags         | pair\n"
-        "------+--------+------+-------+-------+-----------------------------+------------+------+---------+----------------------+--------------+-------------\n"
-        "true  | '|'    |   -8 |   0.5 | large | 2026-01-02T03:04:05.000060Z | 1999-12-31 |   90 | 1250 ct | 18446744073709551615 | ['a', 'b|c'] | (7, 'x')\n"
-        "false | y      |   10 |  -inf | small | 1970-01-01T00:00:00Z        | 1970-01-01 |   -1 | 'NULL'  |                 NULL | []           | (-1, 'NULL')\n"
-        "(2 rows)\n");
+        "flag  | letter | tiny | ratio | size  | at                          | day        | wait | price   |                maybe | tags         | pair         | any\n"
+        "------+--------+------+-------+-------+-----------------------------+------------+------+---------+----------------------+--------------+--------------+-------\n"
+        "true  | '|'    |   -8 |   0.5 | large | 2026-01-02T03:04:05.000060Z | 1999-12-31 |   90 | 1250 ct | 18446744073709551615 | ['a', 'b|c'] | (7, 'x')     | 9\n"
+        "false | y      |   10 |  -inf | small | 1970-01-01T00:00:00Z        | 1970-01-01 |   -1 | 'NULL'  |                 NULL | []           | (-1, 'NULL') | NULL\n"
+        "false | \\n     |    0 | 1e+21 | 7     | 1970-01-01T00:00:00Z        | 1970-01-01 |    0 | 'NULL'  |                    0 | ['']         | (0, '')      | 'NULL'\n"
+        "(3 rows)\n");
 }
 
 namespace {

@@ -15,6 +15,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 /// Rows, changes and commits as the cells of a TextGrid.
@@ -71,15 +72,23 @@ concept Uncut =
     !FreeText<T> && (Number<T> || std::same_as<T, bool> || std::is_enum_v<T> || is_time_point_v<T>);
 
 template <class T>
-std::string value_cell(const T& value, const PrintOptions& options) {
-  using Value = unwrap_optional_t<T>;
+std::string plain_cell(const T& value, const PrintOptions& options) {
   std::string text;
   append_value(text, value, Style::plain);
-  if constexpr (Uncut<Value>) return text;
-  if constexpr (FreeText<Value>) {
-    if (has_value(value) && misleads(text)) text = sql_literal(text);
-  }
+  if constexpr (Uncut<T>) return text;
+  if (FreeText<T> && misleads(text)) text = sql_literal(text);
   return text_cell(text, options);
+}
+
+template <class T>
+std::string value_cell(const T& value, const PrintOptions& options) {
+  if constexpr (is_optional_v<T>) {
+    return value ? value_cell(*value, options) : plain_cell(std::nullopt, options);
+  } else if constexpr (is_variant_v<T>) {
+    return std::visit([&](const auto& alternative) { return value_cell(alternative, options); }, value);
+  } else {
+    return plain_cell(value, options);
+  }
 }
 
 template <class Row>

@@ -1,0 +1,18 @@
+// expect: keyfold: a part of an index is not a member of the row
+#include <keyfold/keyfold.hpp>
+
+namespace kf = keyfold;
+
+struct Order {
+  int id = 0;
+  std::string status;
+};
+struct Price {
+  int id = 0;
+};
+
+#ifdef KEYFOLD_MISTAKE
+kf::Table<Order, kf::Key<&Order::id>, kf::OrderedBy<&Price::id>> orders;
+#else
+kf::Table<Order, kf::Key<&Order::id>, kf::OrderedBy<&Order::status>> orders;
+#endif

@@ -1,0 +1,29 @@
+// expect: keyfold: by<> names members that no index of the table is made of
+#include <keyfold/keyfold.hpp>
+
+#include <boost/describe/class.hpp>
+
+namespace kf = keyfold;
+
+struct Order {
+  int id = 0;
+  std::string status;
+  std::optional<int> cents;
+};
+struct Change {
+  int id = 0;
+  char op = 'U';
+  std::string status;
+  std::optional<int> cents;
+};
+BOOST_DESCRIBE_STRUCT(Order, (), (id, status, cents))
+BOOST_DESCRIBE_STRUCT(Change, (), (id, op, status, cents))
+using Orders = kf::Table<Order, kf::Key<&Order::id>, kf::HashedBy<&Order::status>>;
+
+void merge(Orders& orders, const std::vector<Change>& changes) {
+#ifdef KEYFOLD_MISTAKE
+  orders.merge(changes).on<&Change::cents>(kf::by<&Order::cents>).when_matched().erase().execute();
+#else
+  orders.merge(changes).on<&Change::status>(kf::by<&Order::status>).when_matched().erase().execute();
+#endif
+}

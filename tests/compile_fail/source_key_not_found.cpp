@@ -1,0 +1,25 @@
+// expect: keyfold: cannot find the key of the source; name its members with .on<&Source::member>()
+#include <keyfold/keyfold.hpp>
+
+namespace kf = keyfold;
+
+struct Order {
+  int id = 0;
+  std::string status;
+  std::optional<int> cents;
+};
+struct Change {
+  int order_id = 0;
+  char op = 'U';
+  std::string status;
+  std::optional<int> cents;
+};
+using Orders = kf::Table<Order, kf::Key<&Order::id>>;
+
+void merge(Orders& orders, const std::vector<Change>& changes) {
+#ifdef KEYFOLD_MISTAKE
+  orders.merge(changes).when_matched().erase().execute();
+#else
+  orders.merge(changes).on<&Change::order_id>().when_matched().erase().execute();
+#endif
+}

@@ -1,0 +1,289 @@
+#include <keyfold/detail/apply.hpp>
+#include <keyfold/detail/log.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/throwing.hpp"
+
+using keyfold::detail::Holder;
+using keyfold::detail::LogBlock;
+using keyfold::detail::LogEntry;
+using keyfold::detail::LogKind;
+using keyfold::detail::make_newest;
+using keyfold::detail::Slot;
+using namespace keyfold_test;
+
+namespace {
+
+struct Byte {
+  unsigned char value = 0;
+};
+struct Odd {
+  unsigned char bytes[13]{};
+};
+struct alignas(16) Sixteen {
+  int value = 0;
+};
+struct alignas(64) Wide {
+  int value = 0;
+};
+struct alignas(256) VeryWide {
+  int value = 0;
+};
+
+bool aligned(const void* address, std::size_t to) {
+  return reinterpret_cast<std::uintptr_t>(address) % to == 0;
+}
+
+template <class Row>
+Holder<Row> held(Row&& row) {
+  return Holder<Row>(std::move(row));
+}
+
+// Every mixture of entries with and without an image that has three entries.
+template <class Row>
+void check_layout() {
+  for (int mixture = 0; mixture < 8; ++mixture) {
+    const auto with_image = [&](int i) { return (mixture >> i & 1) != 0; };
+    const auto images = static_cast<std::size_t>(with_image(0) + with_image(1) + with_image(2));
+    LogBlock<Row> block(3 - images, images);
+    std::vector<const LogEntry<Row>*> added;
+    for (int i = 0; i < 3; ++i) {
+      const auto version = static_cast<keyfold::Version>(i + 1);
+      added.push_back(with_image(i) ? block.add(LogKind::erase, version, nullptr, held(Row{}))
+                                    : block.add(LogKind::insert, version, nullptr));
+    }
+    std::vector<const LogEntry<Row>*> walked;
+    for (const auto* entry = block.first(); entry != nullptr; entry = block.next(entry))
+      walked.push_back(entry);
+    REQUIRE(walked == added);
+
+    const char* end = reinterpret_cast<const char*>(block.first()) + block.bytes();
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto* entry = added[i];
+      const char* limit = i < 2 ? reinterpret_cast<const char*>(added[i + 1]) : end;
+      REQUIRE(aligned(entry, alignof(LogEntry<Row>)));
+      REQUIRE(entry->version() == i + 1);
+      REQUIRE(entry->has_before() == with_image(static_cast<int>(i)));
+      if (!entry->has_before()) {
+        REQUIRE(reinterpret_cast<const char*>(entry + 1) <= limit);
+        continue;
+      }
+      const char* image = reinterpret_cast<const char*>(&entry->before());
+      REQUIRE(aligned(image, alignof(Holder<Row>)));
+      REQUIRE(image >= reinterpret_cast<const char*>(entry + 1));
+      REQUIRE(image + sizeof(Holder<Row>) <= limit);
+    }
+  }
+}
+
+/// A row of the table with its slot, as a write would make it.
+struct Rows {
+  explicit Rows(int value) : slot(Holder<Plain>(Plain(value))) {}
+  Slot<Plain> slot;
+};
+
+LogEntry<Plain>* insert(LogBlock<Plain>& block, const Slot<Plain>& slot, keyfold::Version version) {
+  auto* entry = block.add(LogKind::insert, version, nullptr);
+  make_newest(slot, entry);
+  return entry;
+}
+
+LogEntry<Plain>* update(LogBlock<Plain>& block, const Slot<Plain>& slot, keyfold::Version version,
+                        int value) {
+  auto* entry = block.add(LogKind::update, version, slot.newest, std::move(slot.row));
+  make_newest(slot, entry);
+  slot.row = Holder<Plain>(Plain(value));
+  return entry;
+}
+
+}  // namespace
+
+TEST_CASE("entries and images are aligned and do not overlap, whatever the row") {
+  check_layout<Byte>();
+  check_layout<Odd>();
+  check_layout<std::int64_t>();
+  check_layout<Sixteen>();
+  check_layout<Wide>();
+  check_layout<VeryWide>();
+  check_layout<std::string>();
+  check_layout<Item<Plain>>();
+  check_layout<Item<ThrowingMoves>>();  // behind a pointer
+}
+
+TEST_CASE("an entry costs 24 bytes beyond its image") {
+  static_assert(sizeof(LogEntry<std::int64_t>) == 24);
+  static_assert(LogEntry<std::int64_t>::image_size == 32);
+  static_assert(LogEntry<std::int64_t>::bare_size == 24);
+  CHECK(LogBlock<std::int64_t>(1000, 0).bytes() == 24'000);
+  CHECK(LogBlock<std::int64_t>(0, 1000).bytes() == 32'000);
+}
+
+TEST_CASE("an entry knows its kind and version") {
+  constexpr keyfold::Version great = (std::uint64_t{1} << 61U) - 1;
+  LogBlock<std::int64_t> block(2, 3);
+  const auto* insert = block.add(LogKind::insert, great, nullptr);
+  const auto* rekey_in = block.add(LogKind::rekey_in, 2, nullptr);
+  const auto* update = block.add(LogKind::update, 3, nullptr, held(std::int64_t{1}));
+  const auto* erase = block.add(LogKind::erase, 4, nullptr, held(std::int64_t{2}));
+  const auto* rekey_out = block.add(LogKind::rekey_out, great, nullptr, held(std::int64_t{3}));
+  CHECK(insert->version() == great);
+  CHECK(rekey_out->version() == great);
+  CHECK(insert->kind() == LogKind::insert);
+  CHECK(rekey_in->kind() == LogKind::rekey_in);
+  CHECK(update->kind() == LogKind::update);
+  CHECK(erase->kind() == LogKind::erase);
+  CHECK(rekey_out->kind() == LogKind::rekey_out);
+  CHECK_FALSE(insert->has_before());
+  CHECK_FALSE(rekey_in->has_before());
+  CHECK(update->before().get() == 1);
+  CHECK(erase->before().get() == 2);
+  CHECK(rekey_out->before().get() == 3);
+  CHECK(insert->leaves_row());
+  CHECK(rekey_in->leaves_row());
+  CHECK(update->leaves_row());
+  CHECK_FALSE(erase->leaves_row());
+  CHECK_FALSE(rekey_out->leaves_row());
+}
+
+TEST_CASE("a chain leads from the row to its older images, and back up to the row") {
+  Rows row(10);
+  LogBlock<Plain> first(1, 0);
+  LogBlock<Plain> second(0, 1);
+  LogBlock<Plain> third(0, 1);
+  const auto* inserted = insert(first, row.slot, 1);
+  CHECK(&inserted->after() == &row.slot.get());
+  const auto* updated = update(second, row.slot, 2, 20);
+  const auto* again = update(third, row.slot, 3, 30);
+
+  CHECK(row.slot.newest == again);
+  CHECK(again->older == updated);
+  CHECK(updated->older == inserted);
+  CHECK(inserted->older == nullptr);
+
+  CHECK(inserted->after().get() == 10);
+  CHECK(updated->before().get().get() == 10);
+  CHECK(updated->after().get() == 20);
+  CHECK(again->before().get().get() == 20);
+  CHECK(again->after().get() == 30);
+  CHECK(&again->after() == &row.slot.get());
+}
+
+TEST_CASE("the image of an erased row is where its chain ends") {
+  Rows row(10);
+  LogBlock<Plain> block(1, 2);
+  const auto* inserted = insert(block, row.slot, 1);
+  const auto* updated = update(block, row.slot, 2, 20);
+  const auto* erased = block.add(LogKind::erase, 3, row.slot.newest, std::move(row.slot.row));
+  CHECK(inserted->after().get() == 10);
+  CHECK(updated->after().get() == 20);
+  CHECK(&updated->after() == &erased->before().get());
+  CHECK(erased->older == updated);
+}
+
+TEST_CASE("a row that comes back under an erased key starts a chain of its own") {
+  Rows row(10);
+  LogBlock<Plain> block(2, 1);
+  insert(block, row.slot, 1);
+  auto* erased = block.add(LogKind::erase, 2, row.slot.newest, std::move(row.slot.row));
+  Rows back(11);
+  const auto* inserted = block.add(LogKind::insert, 3, erased);
+  make_newest(back.slot, block.first());
+  CHECK(inserted->older == erased);
+  CHECK(erased->before().get().get() == 10);  // an erase leaves no row, so nothing newer is noted in it
+}
+
+TEST_CASE("a block destroys its images, each once") {
+  const auto values = Plain::live;
+  const auto misused = Plain::misuses;
+  const auto blocks = Faults::live_blocks;
+  {
+    LogBlock<Plain> block(2, 3);
+    block.add(LogKind::insert, 1, nullptr);
+    for (int i = 0; i < 3; ++i) block.add(LogKind::erase, 1, nullptr, held(Plain(i)));
+    CHECK(Plain::live == values + 3);
+
+    LogBlock<Plain> moved(std::move(block));
+    CHECK(Plain::live == values + 3);
+    CHECK(block.first() == nullptr);  // NOLINT(bugprone-use-after-move): it is empty, by contract
+    CHECK(block.bytes() == 0);
+    CHECK(moved.first()->kind() == LogKind::insert);
+
+    LogBlock<Plain> other(0, 1);
+    other.add(LogKind::erase, 2, nullptr, held(Plain(7)));
+    CHECK(Plain::live == values + 4);
+    other = std::move(moved);
+    CHECK(Plain::live == values + 3);
+    CHECK(other.first()->version() == 1);
+  }
+  CHECK(Plain::live == values);
+  CHECK(Plain::misuses == misused);
+  CHECK(Faults::live_blocks == blocks);
+}
+
+TEST_CASE("a block that was filled only in part destroys what it has") {
+  const auto values = Plain::live;
+  {
+    LogBlock<Plain> block(5, 5);
+    block.add(LogKind::erase, 1, nullptr, held(Plain(1)));
+    CHECK(Plain::live == values + 1);
+  }
+  CHECK(Plain::live == values);
+}
+
+TEST_CASE("an empty block allocates nothing") {
+  Faults::count();
+  {
+    const LogBlock<std::int64_t> none;
+    const LogBlock<std::int64_t> empty(0, 0);
+    CHECK(none.first() == nullptr);
+    CHECK(empty.first() == nullptr);
+    CHECK(empty.bytes() == 0);
+  }
+  Faults::disarm();
+}
+
+TEST_CASE("a block is one allocation, and adding to it none") {
+  Faults::count();
+  {
+    LogBlock<std::int64_t> block(2, 2);
+    block.add(LogKind::insert, 1, nullptr);
+    block.add(LogKind::erase, 1, nullptr, held(std::int64_t{1}));
+    block.add(LogKind::erase, 1, nullptr, held(std::int64_t{2}));
+    block.add(LogKind::insert, 1, nullptr);
+  }
+  CHECK(Faults::disarm() == 1);
+}
+
+TEST_CASE("the changes of a block are those that were added, with a change of key as one update") {
+  Rows kept(1);
+  Rows leaving(2);
+  Rows arriving(3);
+  LogBlock<Plain> earlier(2, 0);
+  insert(earlier, kept.slot, 1);
+  insert(earlier, leaving.slot, 1);
+
+  LogBlock<Plain> block(2, 3);
+  update(block, kept.slot, 2, 10);
+  block.add(LogKind::rekey_out, 2, leaving.slot.newest, std::move(leaving.slot.row));
+  make_newest(arriving.slot, block.add(LogKind::rekey_in, 2, nullptr));
+  Rows gone(4);
+  block.add(LogKind::erase, 2, nullptr, std::move(gone.slot.row));
+  Rows added(5);
+  insert(block, added.slot, 2);
+
+  const auto changes = keyfold::detail::changes_of(block);
+  using Pair = std::pair<std::optional<int>, std::optional<int>>;
+  std::vector<Pair> seen;
+  for (const auto& change : changes) {
+    Pair pair;
+    if (change.before() != nullptr) pair.first = change.before()->get();
+    if (change.after() != nullptr) pair.second = change.after()->get();
+    seen.push_back(pair);
+  }
+  CHECK(seen == std::vector<Pair>{{1, 10}, {2, 3}, {4, std::nullopt}, {std::nullopt, 5}});
+}

@@ -1,0 +1,192 @@
+#include <keyfold/detail/merge_plan.hpp>
+#include <keyfold/detail/plan.hpp>
+#include <keyfold/keyfold.hpp>
+
+#include <deque>
+#include <limits>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace kf = keyfold;
+using kf::detail::Holder;
+using kf::detail::Outcome;
+using kf::detail::Plan;
+using kf::detail::Slot;
+
+namespace {
+
+struct Row {
+  int id = 0;
+  int value = 0;
+  bool operator==(const Row&) const = default;
+};
+
+std::deque<Slot<Row>> slots(int count) {
+  std::deque<Slot<Row>> out;
+  for (int i = 0; i < count; ++i) out.emplace_back(Holder<Row>(Row{i, 0}));
+  return out;
+}
+
+using Core = kf::detail::Core<Row, kf::Key<&Row::id>>;
+
+auto update_and_count_the_rest() {
+  return kf::merge_rule<Row>()
+      .when_matched()
+      .update_all()
+      .when_not_matched()
+      .insert_all()
+      .when_not_matched_by_source()
+      .update(kf::target<&Row::value> = kf::target<&Row::value> + 100);
+}
+
+kf::Metrics merge(Core& core, const std::vector<Row>& rows) {
+  const auto rule = update_and_count_the_rest();
+  auto plan = core.new_plan();
+  kf::detail::MergePlanner<Core, std::remove_const_t<decltype(rule)>, const std::vector<Row>&>(core, rule,
+                                                                                               plan)
+      .run(rows);
+  kf::detail::validate(core, plan);
+  kf::detail::apply(core, plan, {"MERGE", nullptr, {}});
+  return plan.metrics;
+}
+
+std::vector<Row> rows_of(const Core& core) {
+  std::vector<Row> out;
+  for (const auto& slot : core.rows) out.push_back(slot.get());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a row is touched once a plan has an entry for it") {
+  const auto rows = slots(3);
+  Plan<Row> plan(1);
+  for (const auto& slot : rows) CHECK(plan.touched(slot) == nullptr);
+  plan.touch(rows[1]).outcome = Outcome::erase;
+  CHECK(plan.touched(rows[0]) == nullptr);
+  REQUIRE(plan.touched(rows[1]) != nullptr);
+  CHECK(plan.touched(rows[1])->slot == &rows[1]);
+  CHECK(plan.touched(rows[1])->outcome == Outcome::erase);
+  CHECK(plan.touched(rows[2]) == nullptr);
+}
+
+TEST_CASE("entries for new rows touch no row") {
+  const auto rows = slots(2);
+  Plan<Row> plan(1);
+  plan.add().outcome = Outcome::insert;
+  plan.touch(rows[0]);
+  plan.add().outcome = Outcome::insert;
+  CHECK(plan.entries.size() == 3);
+  CHECK(plan.touched(rows[0]) == &plan.entries[1]);
+  CHECK(plan.touched(rows[1]) == nullptr);
+}
+
+TEST_CASE("the entry that a row got last is the one that counts") {
+  const auto rows = slots(2);
+  Plan<Row> plan(1);
+  plan.touch(rows[0]).outcome = Outcome::seen;
+  plan.touch(rows[1]).outcome = Outcome::update;
+  plan.touch(rows[0]).outcome = Outcome::erase;
+  CHECK(plan.touched(rows[0])->outcome == Outcome::erase);
+}
+
+TEST_CASE("marks of a plan that was given up do not count in the next") {
+  const auto rows = slots(3);
+  {
+    Plan<Row> plan(1);
+    for (const auto& slot : rows) plan.touch(slot);
+  }
+  Plan<Row> next(2);
+  for (const auto& slot : rows) CHECK(next.touched(slot) == nullptr);
+}
+
+// Two to the 32nd plans later an epoch comes again, and with it the marks of a plan long gone.
+TEST_CASE("marks of an old plan with the same epoch do not count") {
+  const auto rows = slots(3);
+  {
+    Plan<Row> old(7);
+    for (const auto& slot : rows) old.touch(slot);
+  }
+  Plan<Row> plan(7);
+  for (const auto& slot : rows) CHECK(plan.touched(slot) == nullptr);
+  plan.touch(rows[2]);  // entry 0, which the mark of row 0 means
+  CHECK(plan.touched(rows[0]) == nullptr);
+  CHECK(plan.touched(rows[1]) == nullptr);
+  CHECK(plan.touched(rows[2]) == &plan.entries[0]);
+  plan.add();  // entry 1, which the mark of row 1 means
+  CHECK(plan.touched(rows[1]) == nullptr);
+  plan.touch(rows[0]);
+  CHECK(plan.touched(rows[0]) == &plan.entries[2]);
+  CHECK(plan.touched(rows[2]) == &plan.entries[0]);
+}
+
+TEST_CASE("a row that was never touched is not so in a plan of epoch 0") {
+  const auto rows = slots(2);
+  Plan<Row> plan(0);
+  CHECK(plan.touched(rows[0]) == nullptr);
+  plan.add();
+  CHECK(plan.touched(rows[0]) == nullptr);
+  plan.touch(rows[1]);
+  CHECK(plan.touched(rows[0]) == nullptr);
+}
+
+TEST_CASE("marks agree with a set, whatever plans of whatever epochs came before") {
+  const auto rows = slots(12);
+  std::mt19937 random(1);
+  for (int round = 0; round < 3000; ++round) {
+    Plan<Row> plan(static_cast<std::uint32_t>(random() % 3));
+    std::set<const Slot<Row>*> model;
+    const auto steps = random() % 16;
+    for (std::size_t step = 0; step < steps; ++step) {
+      const auto& slot = rows[random() % rows.size()];
+      if (random() % 4 == 0) {
+        plan.add();
+      } else if (model.insert(&slot).second) {
+        plan.touch(slot);
+      }
+    }
+    bool agrees = true;
+    for (const auto& slot : rows) agrees = agrees && (plan.touched(slot) != nullptr) == model.contains(&slot);
+    REQUIRE(agrees);
+  }
+}
+
+TEST_CASE("merges go on over the wrap-around of the epoch") {
+  Core core({});
+  core.epoch = std::numeric_limits<std::uint32_t>::max() - 3;
+  merge(core, {{1, 0}, {2, 0}, {3, 0}});
+  for (int round = 1; round <= 8; ++round) {
+    INFO("epoch " << core.epoch);
+    const int id = round % 3 + 1;
+    std::vector<Row> expected = rows_of(core);
+    for (Row& row : expected) row.value = row.id == id ? round : row.value + 100;
+    const kf::Metrics metrics = merge(core, {{id, round}});
+    CHECK(metrics.matched_updated == 1);
+    CHECK(metrics.not_matched_by_source_updated == 2);
+    CHECK(rows_of(core) == expected);
+  }
+  CHECK(core.epoch == 5);
+}
+
+TEST_CASE("the change set of a plan has its changes in order, and nothing else") {
+  const auto rows = slots(4);
+  Plan<Row> plan(1);
+  plan.touch(rows[0]).outcome = Outcome::erase;
+  plan.touch(rows[1]).outcome = Outcome::seen;
+  plan.touch(rows[2]).outcome = Outcome::unchanged;
+  auto& insert = plan.add();
+  insert.outcome = Outcome::insert;
+  insert.after.emplace(Row{9, 9});
+  auto& update = plan.touch(rows[3]);
+  update.outcome = Outcome::update;
+  update.after.emplace(Row{3, 8});
+
+  const auto changes = kf::detail::to_change_set(plan);
+  REQUIRE(changes.size() == 3);
+  CHECK(changes[0] == kf::Change<Row>::erase({0, 0}));
+  CHECK(changes[1] == kf::Change<Row>::insert({9, 9}));
+  CHECK(changes[2] == kf::Change<Row>::update({3, 0}, {3, 8}));
+}
