@@ -3,6 +3,7 @@
 
 #include <keyfold/column.hpp>
 #include <keyfold/detail/key_index.hpp>
+#include <keyfold/error.hpp>
 #include <keyfold/fwd.hpp>
 
 #include <algorithm>
@@ -126,6 +127,7 @@ class ChangeSet {
   using iterator = const_iterator;
 
   ChangeSet() = default;
+  explicit ChangeSet(std::vector<Change<Row>> changes) noexcept : changes_(std::move(changes)) {}
   ChangeSet(std::vector<Change<Row>> changes, const detail::KeyFunctions<Row>& key) noexcept
       : changes_(std::move(changes)), key_(&key) {}
 
@@ -158,6 +160,7 @@ class ChangeSet {
 
   /// The net effect of these changes and then `later` ones: for each key the row before and the row after, if they
   /// differ. An update that changes the key counts as an erase and an insert. O(size() + later.size()) on average.
+  /// Throws Error if neither set was made by a table, whose key tells which rows are the same.
   [[nodiscard]] ChangeSet then(const ChangeSet& later) const;
 
   friend bool operator==(const ChangeSet& a, const ChangeSet& b)
@@ -168,7 +171,7 @@ class ChangeSet {
 
  private:
   std::vector<Change<Row>> changes_;
-  const detail::KeyFunctions<Row>* key_ = nullptr;  // null only while empty
+  const detail::KeyFunctions<Row>* key_ = nullptr;  // null for a set that no table made
 };
 
 namespace detail {
@@ -235,11 +238,12 @@ class Composer {
 template <class Row>
 ChangeSet<Row> ChangeSet<Row>::then(const ChangeSet& later) const {
   if (empty() && later.empty()) return {};
-  const auto& key = empty() ? *later.key_ : *key_;
-  detail::Composer<Row> composer(key, size() + later.size());
+  const auto* key = key_ != nullptr ? key_ : later.key_;
+  if (key == nullptr) throw Error("no table made these change sets, so their key is not known; compose one of them with one that a table made");
+  detail::Composer<Row> composer(*key, size() + later.size());
   composer.add(changes_);
   composer.add(later.changes_);
-  return ChangeSet(composer.result(), key);
+  return ChangeSet(composer.result(), *key);
 }
 
 }  // namespace keyfold

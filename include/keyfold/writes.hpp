@@ -26,9 +26,7 @@ class Writes {
   /// container given as an rvalue has its rows moved from.
   template <std::ranges::input_range Source>
   auto merge(Source&& rows) {
-    auto rule = merge_rule<Row, std::ranges::range_value_t<Source>>();
-    return MergeBuilder<Table, Source, decltype(rule)>(self().table(), std::forward<Source>(rows), std::move(rule),
-                                                       self().note());
+    return with_rule(std::forward<Source>(rows), merge_rule<Row, std::ranges::range_value_t<Source>>());
   }
   auto merge(std::initializer_list<Row> rows) { return merge(std::vector<Row>(rows)); }
 
@@ -91,11 +89,16 @@ class Writes {
   constexpr Self& self() noexcept { return static_cast<Self&>(*this); }
 
   template <class Source, class Rule>
-  auto with_rule(Source&& rows, const Rule& rule) {
+  auto with_rule(Source&& rows, Rule rule) {
     static_assert(std::is_same_v<typename Rule::Row, Row>, "keyfold: this rule was made for another type of target row");
     static_assert(std::derived_from<std::ranges::range_value_t<Source>, typename Rule::Source>,
                   "keyfold: this rule was made for another type of source row");
-    return MergeBuilder<Table, Source, Rule>(self().table(), std::forward<Source>(rows), rule, self().note());
+    if constexpr (std::is_const_v<Source>) {  // a const rvalue cannot be moved on: copy it once
+      return with_rule(std::remove_const_t<Source>(rows), std::move(rule));
+    } else {
+      return MergeBuilder<Table, Source, Rule>(self().table(), std::forward<Source>(rows), std::move(rule),
+                                               self().note());
+    }
   }
 
   detail::CommitNote note(std::string_view operation) {

@@ -22,7 +22,7 @@ concept AssignableColumn =
     !(StringLike<unwrap_optional_t<To>> && Arithmetic<unwrap_optional_t<std::remove_cvref_t<From>>> &&
       !std::same_as<unwrap_optional_t<std::remove_cvref_t<From>>, char>);
 
-template <class To, class From>
+template <std::integral To, class From>
 constexpr bool in_range_of(From value) noexcept {
   if constexpr (std::floating_point<From>) {
     constexpr auto least = static_cast<From>(std::numeric_limits<To>::min());
@@ -34,14 +34,21 @@ constexpr bool in_range_of(From value) noexcept {
   }
 }
 
+template <std::floating_point To, std::floating_point From>
+constexpr bool in_range_of(From value) noexcept {
+  if constexpr (std::numeric_limits<To>::max_exponent >= std::numeric_limits<From>::max_exponent) {
+    return true;
+  } else {
+    constexpr From most = static_cast<From>(std::numeric_limits<To>::max());
+    return (value >= -most && value <= most) || value - value != 0;  // infinity and NaN fit every floating type
+  }
+}
+
 template <class To, class From>
 constexpr To to_number(From value, std::string_view column) {
-  if constexpr (std::integral<To> && !std::same_as<To, bool>) {
-    if (!in_range_of<To>(value)) {
-      std::string text;
-      append_value(text, value, Style::literal);
-      throw ValueOutOfRange(std::string(column), text);
-    }
+  constexpr bool can_be_out_of_range = !std::same_as<To, bool> && (std::integral<To> || std::floating_point<From>);
+  if constexpr (can_be_out_of_range) {
+    if (!in_range_of<To>(value)) throw ValueOutOfRange(std::string(column), literal_text(value));
   }
   return static_cast<To>(value);
 }

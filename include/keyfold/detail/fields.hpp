@@ -31,7 +31,7 @@ template <class Row>
 struct AnyField {
   template <class Field>
     requires(!std::is_base_of_v<Field, Row>)
-  constexpr operator Field() const;  // NOLINT(google-explicit-constructor): brace initialisation must find it
+  operator Field() const;  // NOLINT(google-explicit-constructor): brace initialisation must find it
 };
 
 template <class Row, std::size_t... I>
@@ -44,7 +44,7 @@ template <class Row>
 struct AnyBase {
   template <class Base>
     requires(std::is_base_of_v<Base, Row> && !std::is_same_v<Base, Row>)
-  constexpr operator Base() const;  // NOLINT(google-explicit-constructor): brace initialisation must find it
+  operator Base() const;  // NOLINT(google-explicit-constructor): brace initialisation must find it
 };
 
 /// Whether the initializer after the first `before` ones fills a whole field: it does not where a C array begins.

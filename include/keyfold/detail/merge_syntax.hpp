@@ -145,6 +145,7 @@ class MergeSyntax {
   constexpr auto on() && {
     using S = typename Host::Source;
     static_assert(sizeof...(Members) > 0, "keyfold: on<>() names the members of the source that are its key");
+    check_first_on();
     static_assert((Readable<Members, S> && ...), "keyfold: on<>() names a member of another type than the source row");
     return std::move(*this).template match<Parts<Members...>, void>(old_condition());
   }
@@ -153,6 +154,7 @@ class MergeSyntax {
   template <auto... Members, auto... Target>
   constexpr auto on(By<Target...>) && {
     using S = typename Host::Source;
+    check_first_on();
     static_assert((Readable<Members, S> && ...), "keyfold: on<>() names a member of another type than the source row");
     static_assert((Readable<Target, typename Host::Row> && ...), "keyfold: by<> names a member of another type than the target row");
     static_assert(sizeof...(Members) == sizeof...(Target), "keyfold: on<>() needs one source member for each member of by<>");
@@ -172,6 +174,7 @@ class MergeSyntax {
   constexpr auto duplicates(Policy policy) && {
     static_assert(std::is_base_of_v<DuplicatePolicy, Policy>,
                   "keyfold: duplicates() takes reject, keep_first, keep_last, latest_by<&Source::member> or fold(f)");
+    static_assert(std::same_as<typename Host::Rule::PolicyType, NoPolicy>, "keyfold: duplicates() is given already");
     return std::move(self()).with(self().rule().with_policy(std::move(policy)));
   }
 
@@ -211,6 +214,10 @@ class MergeSyntax {
   }
 
   constexpr auto old_condition() { return self().rule().match().condition; }
+
+  static constexpr void check_first_on() {
+    static_assert(std::is_void_v<typename Host::Rule::Match::Source>, "keyfold: on<>() is given already");
+  }
 
   template <class SourceParts, class IndexParts, class Condition>
   constexpr auto match(Condition condition) && {
