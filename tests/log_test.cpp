@@ -185,18 +185,6 @@ TEST_CASE("the image of an erased row is where its chain ends") {
   CHECK(erased->older == updated);
 }
 
-TEST_CASE("a row that comes back under an erased key starts a chain of its own") {
-  Rows row(10);
-  LogBlock<Plain> block(2, 1);
-  insert(block, row.slot, 1);
-  auto* erased = block.add(LogKind::erase, 2, row.slot.newest, std::move(row.slot.row));
-  Rows back(11);
-  const auto* inserted = block.add(LogKind::insert, 3, erased);
-  make_newest(back.slot, block.first());
-  CHECK(inserted->older == erased);
-  CHECK(erased->before().get().get() == 10);  // an erase leaves no row, so nothing newer is noted in it
-}
-
 TEST_CASE("a block destroys its images, each once") {
   const auto values = Plain::live;
   const auto misused = Plain::misuses;

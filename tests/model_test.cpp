@@ -569,19 +569,28 @@ void add_policies(std::vector<Shape>& shapes) {
               folded.note = next.note;
               return folded;
             }))
-            .when_matched(kf::source<&Change::level> > p.b)
+            .when_matched(
+                kf::source<&Change::level> > p.b &&
+                !(kf::target<&Item::stamp> < p.b && kf::source<&Change::group> == kf::target<&Item::group>))
             .update(kf::target<&Item::level> = kf::source<&Change::level> - p.a,
                     kf::target<&Item::note> = kf::source<&Change::note>)
             .when_not_matched()
             .insert_all();
       },
       [](Params p) {
-        Rule rule = by_id({C::matched([p](const Item&, const Change& s) { return s.level > p.b; }, Do::write,
-                                      [p](Item t, const Change& s) {
-                                        t.level = level_of(s.level - p.a);
-                                        t.note = s.note;
-                                        return t;
-                                      }),
+        Rule rule = by_id({C::matched(
+                               [p](const Item& t, const Change& s) {
+                                 // An AND with a false side is false, even if the other side is unknown.
+                                 const bool late = t.stamp && *t.stamp >= p.b;
+                                 const bool moved = s.group && t.group && *s.group != *t.group;
+                                 return s.level > p.b && (late || moved);
+                               },
+                               Do::write,
+                               [p](Item t, const Change& s) {
+                                 t.level = level_of(s.level - p.a);
+                                 t.note = s.note;
+                                 return t;
+                               }),
                            C::missing({}, Do::write, insert_all)});
         rule.policy = Policy::fold;
         rule.fold = [](Change a, const Change& b) {
