@@ -264,7 +264,9 @@ TEST_CASE("the changes of a block are those that were added, with a change of ke
   Rows added(5);
   insert(block, added.slot, 2);
 
-  const auto changes = keyfold::detail::changes_of(block);
+  const keyfold::detail::CommitLog<Plain> log(keyfold::detail::key_functions<keyfold::detail::Parts<&Plain::get>, Plain>);
+  const keyfold::detail::CommitRecord<Plain> record{.version = 2, .block = std::move(block)};
+  const auto changes = keyfold::detail::changes_of(log, record);
   using Pair = std::pair<std::optional<int>, std::optional<int>>;
   std::vector<Pair> seen;
   for (const auto& change : changes) {

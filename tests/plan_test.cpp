@@ -184,7 +184,7 @@ TEST_CASE("the change set of a plan has its changes in order, and nothing else")
   update.outcome = Outcome::update;
   update.after.emplace(Row{3, 8});
 
-  const auto changes = kf::detail::to_change_set(plan);
+  const auto changes = kf::detail::to_change_set(plan, kf::detail::key_functions<kf::detail::Parts<&Row::id>, Row>);
   REQUIRE(changes.size() == 3);
   CHECK(changes[0] == kf::Change<Row>::erase({0, 0}));
   CHECK(changes[1] == kf::Change<Row>::insert({9, 9}));
