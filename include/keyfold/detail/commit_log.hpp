@@ -22,13 +22,13 @@ template <class Row>
 struct CommitRecord {
   Version version = 0;
   Timestamp timestamp{};
-  std::string_view operation;  // static storage
-  std::shared_ptr<const std::string> parameters;
-  Metrics metrics;
-  std::optional<std::string> metadata;
+  std::string_view operation{};  // static storage
+  std::shared_ptr<const std::string> parameters{};
+  Metrics metrics{};
+  std::optional<std::string> metadata{};
   std::size_t table_size = 0;  // rows, after the commit
   bool has_changes = true;     // false for a tagged version that is older than `oldest`: its block is retired
-  LogBlock<Row> block;
+  LogBlock<Row> block{};
 };
 
 /// The version log: the commits whose versions can be read, and what older blocks they still need.

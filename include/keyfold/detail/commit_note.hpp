@@ -17,10 +17,10 @@ struct AppNumber {
 
 /// What a commit says about itself beside its changes.
 struct CommitNote {
-  std::string_view operation;                     // static storage
-  std::shared_ptr<const std::string> parameters;  // may be null
-  std::optional<std::string> metadata;
-  std::optional<AppNumber> once;
+  std::string_view operation{};                     // static storage
+  std::shared_ptr<const std::string> parameters{};  // may be null
+  std::optional<std::string> metadata{};
+  std::optional<AppNumber> once{};
 };
 
 }  // namespace keyfold::detail
