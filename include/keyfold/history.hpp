@@ -94,7 +94,7 @@ class History<Row>::Iterator {
   Iterator() = default;
   Iterator(const detail::CommitLog<Row>* log, difference_type index) noexcept : log_(log), index_(index) {}
 
-  Commit<Row> operator*() const noexcept { 
+  Commit<Row> operator*() const noexcept {
     return Commit<Row>(*log_, log_->records[static_cast<std::size_t>(index_)]);
   }
   Commit<Row> operator[](difference_type offset) const noexcept { return *(*this + offset); }

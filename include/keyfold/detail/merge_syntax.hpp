@@ -166,6 +166,8 @@ class MergeSyntax {
   constexpr auto on_condition(Condition condition) && {
     check_condition<ClauseKind::matched, Condition, typename Host::Row, typename Host::Source, true>();
     using Old = typename Host::Rule::Match;
+    static_assert(std::same_as<typename Old::Condition, Always>,
+                  "keyfold: on_condition() is given already; join the conditions with &&");
     return std::move(*this).template match<typename Old::Source, typename Old::Index>(std::move(condition));
   }
 
