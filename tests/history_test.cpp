@@ -2,6 +2,8 @@
 
 #include <boost/describe/class.hpp>
 #include <range/v3/algorithm/count_if.hpp>
+#include <range/v3/range/primitives.hpp>
+#include <range/v3/view/filter.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -306,7 +308,9 @@ TEST_CASE("a history is a random access range of commits") {
   STATIC_REQUIRE(std::ranges::sized_range<History>);
   STATIC_REQUIRE(std::ranges::common_range<History>);
   STATIC_REQUIRE(std::same_as<std::ranges::range_value_t<History>, kf::Commit<Order>>);
-  STATIC_REQUIRE(sizeof(kf::Commit<Order>) == sizeof(void*));
+  STATIC_REQUIRE(std::ranges::view<History>);
+  STATIC_REQUIRE(std::ranges::borrowed_range<History>);
+  STATIC_REQUIRE(std::is_trivially_copyable_v<kf::Commit<Order>>);
   const auto orders = three_commits();
   const auto history = orders.history();
   auto it = history.begin();
@@ -325,8 +329,10 @@ TEST_CASE("a history is a random access range of commits") {
   CHECK((*(history.end() - 1)).version() == 3);
 }
 
-TEST_CASE("a history works with algorithms") {
+TEST_CASE("a history works with algorithms and views") {
   const auto orders = three_commits();
+  const auto merges = [](const auto& commit) { return commit.operation() == "MERGE"; };
+  CHECK(ranges::distance(orders.history() | ranges::views::filter(merges)) == 1);
   const auto history = orders.history();
   const auto found = std::ranges::find(history, 2U, &kf::Commit<Order>::version);
   REQUIRE(found != history.end());

@@ -331,6 +331,8 @@ TEST_CASE("index views and their rows are ranges") {
   STATIC_REQUIRE(std::same_as<std::ranges::range_reference_t<Ordered>, const Price&>);
   STATIC_REQUIRE(std::ranges::view<Ordered::Rows>);
   STATIC_REQUIRE(std::ranges::borrowed_range<Ordered::Rows>);
+  STATIC_REQUIRE(std::ranges::view<Ordered>);
+  STATIC_REQUIRE(std::ranges::borrowed_range<Ordered>);
 }
 
 TEST_CASE("index views and ranges of rows compose with views") {
@@ -338,6 +340,8 @@ TEST_CASE("index views and ranges of rows compose with views") {
   const auto days = prices.by<&Price::day>();
   const auto cheap = [](const Price& price) { return price.amount < 5; };
   CHECK(ids(days | ranges::views::filter(cheap) | ranges::views::take(3)) == Ids{2, 1, 4});
+  CHECK(ids(prices.by<&Price::day>() | ranges::views::take(2)) == Ids{2, 1});
+  CHECK(ids(prices.by<&Price::day>().range(20, 40) | ranges::views::filter(cheap)) == Ids{1, 4, 3});
   const auto later = days.range(20, 40);
   CHECK(ids(later | ranges::views::filter(cheap)) == Ids{1, 4, 3});
   int sum = 0;

@@ -8,6 +8,7 @@
 #include <range/v3/view/filter.hpp>
 #include <range/v3/view/generate_n.hpp>
 #include <range/v3/view/iota.hpp>
+#include <range/v3/view/istream.hpp>
 #include <range/v3/view/move.hpp>
 #include <range/v3/view/ref.hpp>
 #include <range/v3/view/take.hpp>
@@ -213,7 +214,7 @@ TEST_CASE("an empty source is legal") {
 
 TEST_CASE("a stream is a source that is read once") {
   std::istringstream stream("1 one 10 2 two 20 3 three 30");
-  CHECK(loaded(std::ranges::istream_view<Item>(stream)) == Ids{1, 2, 3});
+  CHECK(loaded(ranges::istream<Item>(stream)) == Ids{1, 2, 3});
 }
 
 TEST_CASE("each row of a stream is itself, though the stream reads into one place") {
@@ -221,7 +222,7 @@ TEST_CASE("each row of a stream is itself, though the stream reads into one plac
   for (int id = 0; id < 100; ++id) text << id << " text" << id << ' ' << 7 * id << ' ';
   std::istringstream stream(text.str());
   Items items;
-  items.merge(std::ranges::istream_view<Item>(stream)).when_not_matched().insert_all().execute();
+  items.merge(ranges::istream<Item>(stream)).when_not_matched().insert_all().execute();
   int wrong = 0;
   for (int id = 0; id < 100; ++id) wrong += items.at(id) != Item{id, "text" + std::to_string(id), 7 * id};
   CHECK(items.size() == 100);
@@ -272,6 +273,8 @@ TEST_CASE("range-v3 views are sources") {
   CHECK(loaded(filtered) == Ids{2, 4});  // a view that is an lvalue
 }
 
+// The views of libstdc++ 12 are no ranges to clang before 16, whose concepts look too early.
+#if !defined(__clang__) || __clang_major__ >= 16
 TEST_CASE("standard views are sources") {
   Rows rows = {{1, "a", 1}, {2, "b", 2}, {3, "c", 3}};
   CHECK(loaded(std::views::all(rows)) == Ids{1, 2, 3});
@@ -279,7 +282,17 @@ TEST_CASE("standard views are sources") {
   CHECK(loaded(std::views::counted(rows.begin(), 2)) == Ids{1, 2});
   CHECK(loaded(std::views::single(Item{5, "", 0})) == Ids{5});
   CHECK(loaded(std::views::empty<Item>).empty());
+  std::istringstream stream("7 seven 70 8 eight 80");
+  CHECK(loaded(std::ranges::istream_view<Item>(stream)) == Ids{7, 8});
 }
+
+TEST_CASE("rows behind a standard view are copied, and stay as they are") {
+  auto rows = traced(10);
+  CHECK(copies_of(std::views::all(rows)) == 10);
+  CHECK(copies_of(std::ranges::subrange(rows.begin(), rows.end())) == 10);
+  CHECK(rows == traced(10));
+}
+#endif
 
 TEST_CASE("source rows that can only be moved are sources") {
   struct Parcel {
@@ -393,8 +406,6 @@ TEST_CASE("rows of an lvalue container are copied, and it stays as it is") {
 TEST_CASE("rows behind a view are copied, and stay as they are") {
   auto rows = traced(10);
   CHECK(copies_of(std::span(rows)) == 10);
-  CHECK(copies_of(std::views::all(rows)) == 10);
-  CHECK(copies_of(std::ranges::subrange(rows.begin(), rows.end())) == 10);
   CHECK(copies_of(ranges::views::all(rows)) == 10);
   CHECK(copies_of(ranges::views::ref(rows)) == 10);
   CHECK(copies_of(rows | ranges::views::take(10)) == 10);
