@@ -44,8 +44,9 @@ inline void check_cases(const std::vector<FaultCase>& cases) {
   }
 }
 
-/// Faults of these kinds must have been injected so far.
+/// Faults of these kinds must have been injected so far, if none was left out.
 inline void check_injected(std::initializer_list<Event> events) {
+  if (stride() > 1) return;
   for (const Event event : events) {
     INFO(event_names[static_cast<std::size_t>(event)]);
     CHECK((Faults::injected(event) > 0 || Faults::ignored(event)));
