@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Every public name of the core, its aliases and default arguments. Costs no other header of keyfold.
+/// The vocabulary of the core, and its templates for those who only name them. Costs no other header of keyfold.
 namespace keyfold {
 
 /// Number of a commit: version 0 is the empty table, each commit makes the next number.

@@ -12,14 +12,14 @@ namespace keyfold {
 ///     source_rows  = inserted + matched_updated + matched_deleted + unchanged + skipped + dropped_duplicates
 ///                    + dropped_late (+ further source rows that fired the same unconditional erase())
 ///
-/// The last line holds for merges that match on the key; a source row that matches several target rows through a
-/// secondary index counts once for each of them.
+/// The last line holds for merges that match on the key. A source row that matches several target rows through a
+/// secondary index counts each of them, and is skipped only if no clause acts on any.
 struct Metrics {
   std::size_t source_rows = 0;
   std::size_t inserted = 0;
   std::size_t updated = 0;    ///< matched_updated + not_matched_by_source_updated
   std::size_t deleted = 0;    ///< matched_deleted + not_matched_by_source_deleted
-  std::size_t unchanged = 0;  ///< an update fired but would not have changed the row
+  std::size_t unchanged = 0;  ///< source rows whose update would not have changed the row
   std::size_t skipped = 0;    ///< source rows for which no clause, or do_nothing(), fired
   std::size_t matched_updated = 0;
   std::size_t matched_deleted = 0;

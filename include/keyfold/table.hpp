@@ -183,7 +183,7 @@ class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, 
   Result restore(std::string_view tag) { return restore(tagged(tag)); }
 
   /// Reverts one commit, as a new commit. Throws ChangeConflict naming the keys that a later commit has touched;
-  /// VersionExpired if the version or the one before it has expired.
+  /// VersionExpired if the changes of the commit are gone: its version has expired, or only a tag keeps it.
   Result undo(Version version);
 
   /// Names a version; it stays readable when others expire. Throws TagExists if the name is on another version.

@@ -76,7 +76,9 @@ class Applier {
   void publish() noexcept {
     published_ = true;
     if (number_ != nullptr) *number_ = next_number_;
-    for (Entry& entry : plan_.entries) {
+    for (std::size_t i = 0; i < plan_.entries.size(); ++i) {
+      prefetch_history(i + prefetch_distance);
+      Entry& entry = plan_.entries[i];
       switch (entry.outcome) {
         case Outcome::insert: arrive(entry, LogKind::insert, core_.next_order++); break;
         case Outcome::update: entry.needs_slot() ? replace(entry) : update_in_place(entry); break;
@@ -94,6 +96,15 @@ class Applier {
   }
 
  private:
+  static constexpr std::size_t prefetch_distance = 8;
+
+  // The link from the last change of a row to its next one is a write to memory that is cold.
+  void prefetch_history(std::size_t i) const noexcept {
+    if (i < plan_.entries.size() && plan_.entries[i].slot != nullptr) {
+      __builtin_prefetch(plan_.entries[i].slot->newest, 1);
+    }
+  }
+
   void number_app(const std::optional<AppNumber>& once) {
     if (!once) return;
     const auto [at, added] = core_.applied.try_emplace(once->app, 0);

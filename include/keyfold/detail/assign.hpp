@@ -44,12 +44,23 @@ constexpr bool in_range_of(From value) noexcept {
   }
 }
 
+/// Whether the number is the same in the other type; of floating-point numbers only the range counts.
+template <class To, class From>
+constexpr bool fits(From value) noexcept {
+  if constexpr (std::same_as<To, From>) {
+    return true;
+  } else if constexpr (std::integral<To>) {
+    return in_range_of<To>(value) && static_cast<From>(static_cast<To>(value)) == value;
+  } else if constexpr (std::integral<From>) {
+    return static_cast<long double>(static_cast<To>(value)) == static_cast<long double>(value);
+  } else {
+    return in_range_of<To>(value);
+  }
+}
+
 template <class To, class From>
 constexpr To to_number(From value, std::string_view column) {
-  constexpr bool can_be_out_of_range = !std::same_as<To, bool> && (std::integral<To> || std::floating_point<From>);
-  if constexpr (can_be_out_of_range) {
-    if (!in_range_of<To>(value)) throw ValueOutOfRange(std::string(column), literal_text(value));
-  }
+  if (!fits<To>(value)) throw ValueOutOfRange(std::string(column), literal_text(value));
   return static_cast<To>(value);
 }
 

@@ -40,7 +40,7 @@ class CommitLog {
  public:
   using Record = CommitRecord<Row>;
 
-  explicit CommitLog(const KeyFunctions<Row>& key_functions) noexcept : key(key_functions) {}
+  explicit CommitLog(const KeyFunctions<Row>& key_functions) : key(key_functions) {}
 
   bool empty() const noexcept { return records.empty(); }
   Version latest() const noexcept { return empty() ? 0 : records.back().version; }

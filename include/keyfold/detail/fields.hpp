@@ -7,6 +7,8 @@
 #include <boost/pfr/core.hpp>
 
 #include <cstddef>
+#include <cstdlib>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -31,7 +33,9 @@ template <class Row>
 struct AnyField {
   template <class Field>
     requires(!std::is_base_of_v<Field, Row>)
-  operator Field() const;  // NOLINT(google-explicit-constructor): brace initialisation must find it
+  operator Field() const {  // NOLINT(google-explicit-constructor): brace initialisation must find it
+    std::abort();           // never called; without a body compilers warn
+  }
 };
 
 template <class Row, std::size_t... I>
@@ -44,7 +48,9 @@ template <class Row>
 struct AnyBase {
   template <class Base>
     requires(std::is_base_of_v<Base, Row> && !std::is_same_v<Base, Row>)
-  operator Base() const;  // NOLINT(google-explicit-constructor): brace initialisation must find it
+  operator Base() const {  // NOLINT(google-explicit-constructor): brace initialisation must find it
+    std::abort();          // never called; without a body compilers warn
+  }
 };
 
 /// Whether the initializer after the first `before` ones fills a whole field: it does not where a C array begins.

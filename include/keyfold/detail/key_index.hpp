@@ -30,13 +30,12 @@ class KeyIndex {
   /// Starts loading what find(hash) reads first.
   void prefetch(std::uint64_t hash) const noexcept {
     if (!current_.empty()) __builtin_prefetch(&current_[home(current_, hash)]);
+    if (!previous_.empty()) __builtin_prefetch(&previous_[home(previous_, hash)]);
   }
 
-  /// The first item that find(hash) would compare, unless another one is in its place: worth a prefetch, no answer.
+  /// The first item that find(hash) would compare: worth a prefetch, no answer.
   Item* candidate(std::uint64_t hash) const noexcept {
-    if (current_.empty()) return nullptr;
-    const Entry& entry = current_[home(current_, hash)];
-    return entry.hash == hash ? entry.item : nullptr;
+    return find(hash, [](const Item&) { return true; });
   }
 
   /// Makes the next `additional` insertions free of allocation. Throws std::bad_alloc; strong guarantee.
@@ -50,7 +49,6 @@ class KeyIndex {
     previous_ = std::exchange(current_, std::move(larger));
     cursor_ = 0;
     left_ = previous_.size();
-    while (left_ != 0 && previous_[cursor_].item != nullptr) ++cursor_;
   }
 
   /// Requires: reserved room.

@@ -8,6 +8,7 @@
 #include <keyfold/detail/source_rows.hpp>
 #include <keyfold/duplicates.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <span>
@@ -130,6 +131,12 @@ class Deduplicator {
  private:
   void add(Pointer row) {
     const Position position = survivors.size();
+    if constexpr (!Key::by_key) {
+      if (has_empty_part(Key::of(*row))) {  // it matches nothing, so it has no duplicates
+        survivors.push_back({row, position});
+        return;
+      }
+    }
     const std::uint64_t hash = hash_of(Key::of(*row));
     Survivor<Pointer>* earlier =
         seen_.find(hash, [&](const Survivor<Pointer>& s) { return equal_values(Key::of(*s.row), Key::of(*row)); });
@@ -161,6 +168,10 @@ class Deduplicator {
                   "keyfold: fold(f) needs f callable as Source(Source&& folded, const Source& next)");
     Source next = *later.row;
     Source folded = policy_.function(copy_or_move(earlier.row), std::as_const(next));
+    if (!equal_values(Key::of(folded), Key::of(next))) {
+      throw Error("fold() made a row with key " + key_text(Key::of(folded)) + " of rows with key " +
+                  key_text(Key::of(next)) + "; the folded row must keep the key");
+    }
     earlier.row = &folded_.emplace_back(std::move(folded));
     later.row = nullptr;
   }
@@ -188,6 +199,9 @@ class MergePlanner {
   MergePlanner(const CoreType& core, const Rule& rule, Plan<Row>& plan) : core_(core), rule_(rule), plan_(plan) {}
 
   void run(typename Traits::Range& range) {
+    if constexpr (std::ranges::sized_range<typename Traits::Range>) {
+      plan_.entries.reserve(static_cast<std::size_t>(std::ranges::size(range)));
+    }
     if constexpr (std::same_as<std::remove_cvref_t<decltype(rule_.policy())>, NoPolicy>) {
       for_each_block<Declared, Source>(
           range, [this](std::span<const Pointer> rows, Position first) { take_block(rows, first); });
@@ -200,6 +214,9 @@ class MergePlanner {
 
  private:
   static constexpr bool marks_seen = Rule::template has_clause<ClauseKind::not_matched_by_source>;
+
+  /// What has become of a source row.
+  enum class Fate : std::uint8_t { not_matched, matched, acted };
 
   Metrics& metrics() noexcept { return plan_.metrics; }
 
@@ -240,15 +257,16 @@ class MergePlanner {
 
   void take(Pointer row, Position position, std::uint64_t hash) {
     ++metrics().source_rows;
-    bool matched = false;
+    Fate fate = Fate::not_matched;
     if constexpr (Key::by_key) {
       const SlotType* slot = core_.find(Key::of(*row), hash);
-      matched = slot != nullptr && take_pair(*slot, row, position, true);
+      if (slot != nullptr) fate = take_pair(*slot, row, position, true);
     } else {
       const auto slots = index_matches(*row);
-      for (const SlotType* slot : slots) matched |= take_pair(*slot, row, position, slot == slots.back());
+      for (const SlotType* slot : slots) fate = std::max(fate, take_pair(*slot, row, position, slot == slots.back()));
     }
-    if (!matched) take_not_matched(row, position);
+    if (fate == Fate::not_matched) take_not_matched(row, position);
+    if (fate == Fate::matched) ++metrics().skipped;
   }
 
   std::vector<const SlotType*> index_matches(const Source& row) const {
@@ -264,23 +282,20 @@ class MergePlanner {
 
   // --- Matched ---
 
-  // Returns whether the rows match, on_condition included. `last_use`: the source row may be moved from.
-  bool take_pair(const SlotType& slot, Pointer row, Position position, bool last_use) {
+  // `last_use`: the source row may be moved from.
+  Fate take_pair(const SlotType& slot, Pointer row, Position position, bool last_use) {
     const Scope<Row, Source> rows{slot.get(), *row};
-    if (!holds<ClauseKind::matched>(rule_.match().condition, rows)) return false;
+    if (!holds<ClauseKind::matched>(rule_.match().condition, rows)) return Fate::not_matched;
     bool acted = false;
     for_each_clause<ClauseKind::matched>([&](const auto& clause, std::uint32_t number) {
       if (!holds<ClauseKind::matched>(clause.condition, rows)) return false;
       acted = act_on_pair(clause, number, slot, row, position, last_use);
       return true;
     });
-    if (!acted) {
-      ++metrics().skipped;
-      if constexpr (marks_seen) {
-        if (plan_.touched(slot) == nullptr) plan_.touch(slot).position = position;
-      }
+    if constexpr (marks_seen) {
+      if (!acted && plan_.touched(slot) == nullptr) plan_.touch(slot).position = position;
     }
-    return true;
+    return acted ? Fate::acted : Fate::matched;
   }
 
   // Returns false if the clause does nothing.
@@ -379,7 +394,7 @@ class MergePlanner {
     Entry& entry = entry_for(slot, position, number);
     if (!after) {
       entry.outcome = Outcome::unchanged;
-      ++metrics().unchanged;
+      if (position != no_position) ++metrics().unchanged;  // it counts source rows
       return;
     }
     entry.after = std::move(after);
@@ -501,11 +516,7 @@ class MergePlanner {
 
   bool source_rows_add_up() const noexcept {
     const Metrics& m = plan_.metrics;
-    std::size_t unchanged_by_source = 0;
-    for (const Entry& entry : plan_.entries) {
-      unchanged_by_source += entry.outcome == Outcome::unchanged && entry.position == no_position ? 1U : 0U;
-    }
-    return m.source_rows == m.inserted + m.matched_updated + m.matched_deleted + (m.unchanged - unchanged_by_source) +
+    return m.source_rows == m.inserted + m.matched_updated + m.matched_deleted + m.unchanged +
                                 m.skipped + m.dropped_duplicates + m.dropped_late + plan_.extra_erasers;
   }
 

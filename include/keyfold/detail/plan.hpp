@@ -29,7 +29,7 @@ struct Planned {
   const Slot<Row>* slot = nullptr;   // the row it acts on; null for an insert
   std::optional<Holder<Row>> after;  // the row it leaves behind: insert and update
   Position position = no_position;   // of the source row
-  std::uint32_t clause = 0;          // that fired, counted within its kind
+  std::uint32_t clause = 0;          // that fired, by its number in the rule
   Outcome outcome = Outcome::seen;
 
   // Filled in by validate():

@@ -44,7 +44,7 @@ class ChangePlanner {
   /// Throws ChangeConflict naming the keys of all changes that did not fit.
   void finish() {
     for (const Planned<Row>& entry : plan_.entries) {
-      if (entry.outcome == Outcome::insert && !key_is_free(entry.after->get())) conflict(entry.after->get());
+      if (entry.after && !key_is_free(entry)) conflict(entry.after->get());
     }
     if (!conflicts_.empty()) throw ChangeConflict(std::move(conflicts_));
   }
@@ -69,17 +69,17 @@ class ChangePlanner {
         case LogKind::insert: undo_insert(*entry); break;
         case LogKind::update: undo_update(*entry, entry->before().get()); break;
         case LogKind::erase: undo_erase(*entry); break;
-        case LogKind::rekey_out: undo_update(*block.next(entry), entry->before().get()); break;
+        case LogKind::rekey_out: undo_rekey(*entry, *block.next(entry)); break;
         case LogKind::rekey_in: break;
       }
     }
   }
 
  private:
-  bool key_is_free(const Row& row) const {
-    const auto key = CoreType::key_of(row);
+  bool key_is_free(const Planned<Row>& arriving) const {
+    const auto key = CoreType::key_of(arriving.after->get());
     const Slot<Row>* holder = core_.find(key);
-    if (holder == nullptr) return true;
+    if (holder == nullptr || holder == arriving.slot) return true;
     const Planned<Row>* planned = plan_.touched(*holder);
     if (planned == nullptr) return false;
     return planned->outcome == Outcome::erase || !equal_values(CoreType::key_of(planned->after->get()), key);
@@ -97,19 +97,21 @@ class ChangePlanner {
     if (slot == nullptr) return conflict(before);
     plan_.update(*slot, Holder<Row>(before), no_position);
   }
+  void undo_rekey(const LogEntry<Row>& left, const LogEntry<Row>& arrived) {
+    left_for_good(left) ? undo_update(arrived, left.before().get()) : conflict(left.before().get());
+  }
   void undo_erase(const LogEntry<Row>& entry) {
-    const auto key = CoreType::key_of(entry.before().get());
-    if (core_.newest_change(key, hash_of(key)) != &entry && !followed_in_commit(entry, key)) {
-      return conflict(entry.before().get());
-    }
+    if (!left_for_good(entry)) return conflict(entry.before().get());
     plan_.insert(Holder<Row>(entry.before().get()), no_position);
   }
 
-  // Another row took the freed key in the same commit: undoing that one frees it again.
-  template <class Key>
-  bool followed_in_commit(const LogEntry<Row>& entry, const Key& key) const {
+  // Whether no later commit has touched the key that a row has left. Another row may have taken it in the same commit:
+  // undoing that one frees it again.
+  bool left_for_good(const LogEntry<Row>& entry) const {
+    const auto key = CoreType::key_of(entry.before().get());
     const LogEntry<Row>* newest = core_.newest_change(key, hash_of(key));
-    return newest != nullptr && newest->version() == entry.version() && newest->older == &entry;
+    return newest == &entry ||
+           (newest != nullptr && newest->version() == entry.version() && newest->older == &entry);
   }
 
   const CoreType& core_;

@@ -1,6 +1,7 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <deque>
 #include <iterator>
@@ -11,12 +12,14 @@
 /// Reading a source range exactly once, as pointers to its rows.
 namespace keyfold::detail {
 
-/// A range whose const form has const elements owns them; a view does not.
 template <class Range>
-concept OwnsElements =
-    std::ranges::input_range<const Range> &&
-    std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<const Range>>> &&
-    std::is_lvalue_reference_v<std::ranges::range_reference_t<const Range>>;
+inline constexpr bool is_array_v = false;
+template <class T, std::size_t size>
+inline constexpr bool is_array_v<std::array<T, size>> = true;
+
+/// Containers, whose elements go with them. Of other ranges it cannot be known whose the elements are.
+template <class Range>
+concept OwnsElements = is_array_v<Range> || requires { typename Range::allocator_type; };
 
 /// `Declared` is the type by which the merge holds its source: a reference for an lvalue.
 template <class Declared, class Source>

@@ -1,6 +1,7 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <compare>
@@ -62,6 +63,12 @@ concept StringLike = std::convertible_to<const T&, std::string_view> && !std::sa
 template <class T>
 concept Arithmetic = std::is_arithmetic_v<T>;
 
+/// A type that holds the values of both numbers exactly: an integer beside a floating-point number needs the mantissa
+/// of long double.
+template <class A, class B>
+using exact_common_t =
+    std::conditional_t<std::integral<A> != std::integral<B>, long double, std::common_type_t<A, B>>;
+
 /// Sequences that may hold NaN, which their own operator== would call different from itself.
 template <class T>
 concept FloatingSequence = std::ranges::input_range<const T> && !StringLike<T> &&
@@ -121,9 +128,8 @@ constexpr bool equal_values(const A& a, const B& b) {
   } else if constexpr (std::integral<A> && std::integral<B>) {
     return std::cmp_equal(+a, +b);
   } else if constexpr (Arithmetic<A> && Arithmetic<B>) {
-    using Common = std::common_type_t<A, B>;
-    const auto x = static_cast<Common>(a);
-    const auto y = static_cast<Common>(b);
+    const auto x = static_cast<exact_common_t<A, B>>(a);
+    const auto y = static_cast<exact_common_t<A, B>>(b);
     return x == y || (x != x && y != y);
   } else if constexpr (is_tuple_v<A> && is_tuple_v<B>) {
     return equal_elements(a, b, std::make_index_sequence<std::tuple_size_v<A>>());
@@ -165,12 +171,15 @@ constexpr bool less_values(const A& a, const B& b) {
   } else if constexpr (std::integral<A> && std::integral<B>) {
     return std::cmp_less(+a, +b);
   } else if constexpr (Arithmetic<A> && Arithmetic<B>) {
-    using Common = std::common_type_t<A, B>;
-    const auto x = static_cast<Common>(a);
-    const auto y = static_cast<Common>(b);
+    const auto x = static_cast<exact_common_t<A, B>>(a);
+    const auto y = static_cast<exact_common_t<A, B>>(b);
     return x < y || (x == x && y != y);
   } else if constexpr (is_tuple_v<A> && is_tuple_v<B>) {
     return less_from<0>(a, b);
+  } else if constexpr (std::same_as<A, B> && FloatingSequence<A>) {
+    return std::lexicographical_compare(std::ranges::begin(a), std::ranges::end(a), std::ranges::begin(b),
+                                        std::ranges::end(b),
+                                        [](const auto& x, const auto& y) { return less_values(x, y); });
   } else {
     return static_cast<bool>(a < b);
   }
@@ -193,13 +202,27 @@ concept AdlHashable = requires(const T& value) {
   { hash_value(value) } -> std::convertible_to<std::size_t>;
 };
 
+inline constexpr std::uint64_t absent_hash = 0x6A09E667F3BCC909U;
+
+/// A whole number hashes as the integer does, so that either finds the other.
+constexpr std::uint64_t hash_of_number(double number) noexcept {
+  constexpr double two_to_63 = 9223372036854775808.0;
+  if (number != number) return absent_hash;
+  if (number >= -two_to_63 && number < two_to_63) {
+    const auto whole = static_cast<std::int64_t>(number);
+    if (static_cast<double>(whole) == number) return mix(static_cast<std::uint64_t>(whole));
+  } else if (number >= two_to_63 && number < 2 * two_to_63) {
+    return mix(static_cast<std::uint64_t>(number));
+  }
+  return mix(std::bit_cast<std::uint64_t>(number));
+}
+
 template <class T>
 constexpr std::uint64_t hash_of(const T& value) {
-  constexpr std::uint64_t absent = 0x6A09E667F3BCC909U;
   if constexpr (std::same_as<T, std::nullopt_t>) {
-    return absent;
+    return absent_hash;
   } else if constexpr (is_optional_v<T>) {
-    return value ? hash_of(*value) : absent;
+    return value ? hash_of(*value) : absent_hash;
   } else if constexpr (StringLike<T>) {
     return std::hash<std::string_view>{}(std::string_view(value));
   } else if constexpr (std::integral<T>) {
@@ -207,9 +230,7 @@ constexpr std::uint64_t hash_of(const T& value) {
   } else if constexpr (std::is_enum_v<T>) {
     return hash_of(static_cast<std::underlying_type_t<T>>(value));
   } else if constexpr (std::floating_point<T>) {
-    const auto number = static_cast<double>(value);
-    if (number != number) return absent;
-    return mix(std::bit_cast<std::uint64_t>(number == 0 ? 0.0 : number));
+    return hash_of_number(static_cast<double>(value));
   } else if constexpr (is_duration_v<T>) {
     return hash_of(value.count());
   } else if constexpr (is_time_point_v<T>) {
@@ -235,7 +256,7 @@ constexpr decltype(auto) as_lookup(const Argument& argument) {
   static_assert(!is_nullable_v<Argument> || is_optional_v<Part>,
                 "keyfold: an empty optional cannot be looked up in a column that is never empty");
   if constexpr (std::same_as<Given, Value> || std::same_as<Given, std::nullopt_t> ||
-                (std::integral<Given> && std::integral<Value>) ||
+                (Arithmetic<Given> && Arithmetic<Value> && (std::integral<Given> || std::floating_point<Value>)) ||
                 (is_optional_v<Argument> && StringLike<Given> && StringLike<Value>)) {
     return (argument);
   } else if constexpr (StringLike<Given> && StringLike<Value>) {
