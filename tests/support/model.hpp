@@ -116,6 +116,7 @@ class Merge {
     keyfold::Position named() const { return changed ? position : keyfold::no_position; }
   };
   using Survivors = std::vector<std::optional<Source>>;
+  bool acted_ = false;  // a clause acts on the source row at hand
 
   Survivors survivors(const std::vector<Source>& batch) {
     Survivors rows(batch.begin(), batch.end());
@@ -142,6 +143,7 @@ class Merge {
       if (rule_.invalid_key(*rows[position]))
         out_.failures.push_back({Fault::invalid_key, position, position, {}});
       bool matched = false;
+      acted_ = false;
       std::size_t number = 0;
       for (Line& line : lines_) {
         if (number++ == targets) break;
@@ -150,6 +152,7 @@ class Merge {
         act(When::matched, line, &*rows[position], position);
       }
       if (!matched) act(When::not_matched, lines_.emplace_back(), &*rows[position], position);
+      if (!acted_) ++out_.metrics.skipped;
     }
   }
 
@@ -163,9 +166,9 @@ class Merge {
 
   void act(When when, Line& line, const Source* source, keyfold::Position position) try {
     const auto* clause = first_true(when, line, source);
-    if (clause == nullptr || clause->action == Do::nothing) {
-      if (source != nullptr) ++out_.metrics.skipped;
-    } else if (clause->action == Do::raise) {
+    if (clause == nullptr || clause->action == Do::nothing) return;
+    acted_ = true;
+    if (clause->action == Do::raise) {
       out_.failures.push_back({Fault::raised, position, position, {}});
     } else if (line.fired != nullptr) {
       const bool erased_alike = clause == line.fired && clause->action == Do::erase && !clause->condition;
@@ -191,7 +194,7 @@ class Merge {
     } else {
       Row made = line.fired->make(line.before ? &*line.before : nullptr, source);
       if (line.before && !rule_.rewrite_unchanged && Schema::same(*line.before, made)) {
-        ++m.unchanged;
+        if (!by_source) ++m.unchanged;
         return;
       }
       if (!line.before) {
