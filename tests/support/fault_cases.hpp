@@ -294,7 +294,7 @@ class FaultCases {
     };
   }
 
- private:
+ protected:
   struct ChangeNumbers {
     int id;
     int group;

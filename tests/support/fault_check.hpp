@@ -2,9 +2,10 @@
 // time the table must be exactly as before, and a second try must end as a clean run does.
 #pragma once
 
-#include <keyfold/table.hpp>
+#include <keyfold/keyfold.hpp>
 
 #include <functional>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ struct State {
   std::vector<Numbers> rows;
   keyfold::Version version = 0;
   std::vector<CommitNumbers> commits;
+  std::map<keyfold::Version, std::vector<Numbers>> versions;  // those that can be read
+  std::map<std::string, keyfold::Version, std::less<>> tags;
+  std::optional<std::uint64_t> applied;  // by "app"
 
   bool operator==(const State&) const = default;
 };
@@ -56,16 +60,36 @@ std::vector<ChangeNumbers> numbers_of(const keyfold::ChangeSet<Row>& changes) {
   return out;
 }
 
+template <class Row>
+CommitNumbers numbers_of(const keyfold::Commit<Row>& commit) {
+  CommitNumbers numbers{commit.version(),
+                        commit.timestamp(),
+                        std::string(commit.operation()),
+                        std::string(commit.parameters()),
+                        std::string(commit.metadata()),
+                        commit.metrics(),
+                        {}};
+  try {
+    numbers.changes = numbers_of(commit.changes());
+  } catch (const keyfold::VersionExpired&) {  // the version before it is gone
+  }
+  return numbers;
+}
+
 template <class Table>
 State state_of(const Table& table) {
   State state;
   for (const auto& row : table) state.rows.push_back(numbers_of(row));
   state.version = table.version();
-  for (const auto commit : table.history()) {
-    state.commits.push_back({commit.version(), commit.timestamp(), std::string(commit.operation()),
-                             std::string(commit.parameters()), std::string(commit.metadata()),
-                             commit.metrics(), numbers_of(commit.changes())});
+  for (const auto commit : table.history()) state.commits.push_back(numbers_of(commit));
+  for (keyfold::Version version = 0; version <= table.version(); ++version) {
+    try {
+      for (const auto& row : table.as_of(version)) state.versions[version].push_back(numbers_of(row));
+    } catch (const keyfold::VersionExpired&) {
+    }
   }
+  state.tags = table.tags();
+  state.applied = table.last_applied("app");
   return state;
 }
 
@@ -243,6 +267,9 @@ class FaultCheck {
     expect(now.rows == state.rows, name + " has other rows than before");
     expect(now.version == state.version, name + " has another version than before");
     expect(now.commits == state.commits, name + " has another history than before");
+    expect(now.versions == state.versions, name + " has other rows in old versions than before");
+    expect(now.tags == state.tags, name + " has other tags than before");
+    expect(now.applied == state.applied, name + " remembers another number of once() than before");
     expect(places_of(table) == places,
            name + " has rows elsewhere, or an index in another order, than before");
     expect_no(index_disagreements(table), name + ": ");
