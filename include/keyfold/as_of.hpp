@@ -14,11 +14,12 @@
 
 namespace keyfold {
 
-/// A table as of one version: read-only, without secondary indexes, copying no row. `Table::as_of()` makes it.
+/// A table as of one version: read-only, without secondary indexes, copying no row. `Table::as_of()` makes
+/// it.
 ///
-/// The view stays valid while the table lives, whatever is written meanwhile; when its version expires, every member
-/// throws VersionExpired. References, pointers and iterators got from it stay valid until the next write to the
-/// table. Threads: as const operations of the table.
+/// The view stays valid while the table lives, whatever is written meanwhile; when its version expires, every
+/// member throws VersionExpired. References, pointers and iterators got from it stay valid until the next
+/// write to the table. Threads: as const operations of the table.
 template <class Table>
 class AsOfView {
   using Core = typename Table::Core;
@@ -50,7 +51,8 @@ class AsOfView {
   /// The row that had this key, or null. O(1) on average, plus a step for each change of the key since.
   template <class... Values>
   [[nodiscard]] const Row* find(const Values&... key) const {
-    static_assert(sizeof...(Values) == Parts::size, "keyfold: find() needs one value for each part of the key");
+    static_assert(sizeof...(Values) == Parts::size,
+                  "keyfold: find() needs one value for each part of the key");
     require_readable();
     return detail::row_at(*core_, detail::lookup_key<Parts, Row>(key...), version_);
   }
@@ -77,7 +79,8 @@ class AsOfView {
     return Iterator(*core_);
   }
 
-  /// A table of its own with these rows, at its version 1, or 0 if there are none; with the options of the table.
+  /// A table of its own with these rows, at its version 1, or 0 if there are none; with the options of the
+  /// table.
   [[nodiscard]] Table to_table() const {
     Table copy(core_->options);
     copy.append(*this);
@@ -129,12 +132,17 @@ class AsOfView<Table>::Iterator {
     return before;
   }
 
-  friend bool operator==(const Iterator& a, const Iterator& b) { return a.base_ == b.base_ && a.left_ == b.left_; }
+  friend bool operator==(const Iterator& a, const Iterator& b) {
+    return a.base_ == b.base_ && a.left_ == b.left_;
+  }
 
  private:
-  const detail::RemovedRow<Row>& next_removed() const noexcept { return (*removed_)[removed_->size() - left_]; }
+  const detail::RemovedRow<Row>& next_removed() const noexcept {
+    return (*removed_)[removed_->size() - left_];
+  }
 
-  // Finds the row to stand on: the earlier one of the next present row that was there, and the next removed row.
+  // Finds the row to stand on: the earlier one of the next present row that was there, and the next removed
+  // row.
   void settle() {
     const Row* present = nullptr;
     while (base_ != core_->rows.end() && (present = detail::life_at(*base_, version_)) == nullptr) ++base_;

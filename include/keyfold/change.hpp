@@ -19,9 +19,12 @@ enum class ChangeKind : std::uint8_t { insert, update, erase };
 
 [[nodiscard]] constexpr std::string_view to_string(ChangeKind kind) noexcept {
   switch (kind) {
-    case ChangeKind::insert: return "insert";
-    case ChangeKind::update: return "update";
-    case ChangeKind::erase: break;
+    case ChangeKind::insert:
+      return "insert";
+    case ChangeKind::update:
+      return "update";
+    case ChangeKind::erase:
+      break;
   }
   return "erase";
 }
@@ -31,7 +34,9 @@ template <class Row>
 class Change {
  public:
   [[nodiscard]] static Change insert(Row after) { return Change(std::nullopt, std::move(after)); }
-  [[nodiscard]] static Change update(Row before, Row after) { return Change(std::move(before), std::move(after)); }
+  [[nodiscard]] static Change update(Row before, Row after) {
+    return Change(std::move(before), std::move(after));
+  }
   [[nodiscard]] static Change erase(Row before) { return Change(std::move(before), std::nullopt); }
 
   [[nodiscard]] ChangeKind kind() const noexcept {
@@ -53,7 +58,8 @@ class Change {
         mask.set_all();
       } else {
         detail::for_each_column<Row>([&]<auto Member, std::size_t I>() {
-          if (!detail::equal_values(detail::read<Member>(*before_), detail::read<Member>(*after_))) mask.set(I);
+          if (!detail::equal_values(detail::read<Member>(*before_), detail::read<Member>(*after_)))
+            mask.set(I);
         });
       }
     }
@@ -71,7 +77,8 @@ class Change {
   }
 
  private:
-  Change(std::optional<Row> before, std::optional<Row> after) : before_(std::move(before)), after_(std::move(after)) {}
+  Change(std::optional<Row> before, std::optional<Row> after)
+      : before_(std::move(before)), after_(std::move(after)) {}
 
   static bool same_image(const std::optional<Row>& a, const std::optional<Row>& b) {
     return a && b ? detail::same_row(*a, *b) : a.has_value() == b.has_value();
@@ -111,14 +118,15 @@ struct KeyFunctions {
 
 template <class Parts, class Row>
 inline constexpr KeyFunctions<Row> key_functions{
-    [](const Row& row) { return hash_of(Parts::of(row)); },
-    [](const Row& a, const Row& b) { return equal_values(Parts::of(a), Parts::of(b)); }};
+    [](const Row& row) { return detail::hash_of(Parts::of(row)); },
+    [](const Row& a, const Row& b) { return detail::equal_values(Parts::of(a), Parts::of(b)); }};
 
 }  // namespace detail
 
-/// Changes of rows of one type, all at once: at most one leaves a key, and at most one arrives at it. What a write
-/// did, or what preview() says it would do. A value, and a random access range of `const Change<Row>`, in the order of
-/// the write: by source row, then what when_not_matched_by_source clauses did, in table order.
+/// Changes of rows of one type, all at once: at most one leaves a key, and at most one arrives at it. What a
+/// write did, or what preview() says it would do. A value, and a random access range of `const Change<Row>`,
+/// in the order of the write: by source row, then what when_not_matched_by_source clauses did, in table
+/// order.
 template <class Row>
 class ChangeSet {
  public:
@@ -144,8 +152,10 @@ class ChangeSet {
 
   /// The changes that undo these: inserts become erases, updates go back.
   [[nodiscard]] ChangeSet inverse() const {
-    ChangeSet out(*this);
-    for (Change<Row>& change : out.changes_) change = change.inverse();
+    ChangeSet out;
+    out.key_ = key_;
+    out.changes_.reserve(size());
+    for (const Change<Row>& change : changes_) out.changes_.push_back(change.inverse());
     return out;
   }
 
@@ -158,9 +168,9 @@ class ChangeSet {
     return out;
   }
 
-  /// The net effect of these changes and then `later` ones: for each key the row before and the row after, if they
-  /// differ. An update that changes the key counts as an erase and an insert. O(size() + later.size()) on average.
-  /// Throws Error if neither set was made by a table, whose key tells which rows are the same.
+  /// The net effect of these changes and then `later` ones: for each key the row before and the row after, if
+  /// they differ. An update that changes the key counts as an erase and an insert. O(size() + later.size())
+  /// on average. Throws Error if neither set was made by a table, whose key tells which rows are the same.
   [[nodiscard]] ChangeSet then(const ChangeSet& later) const;
 
   friend bool operator==(const ChangeSet& a, const ChangeSet& b)
@@ -182,7 +192,7 @@ std::optional<Change<Row>> net_change(const Row* before, const Row* after) {
   if (before == nullptr && after == nullptr) return std::nullopt;
   if (before == nullptr) return Change<Row>::insert(*after);
   if (after == nullptr) return Change<Row>::erase(*before);
-  if (same_or(false, *before, *after)) return std::nullopt;
+  if (detail::same_or(false, *before, *after)) return std::nullopt;
   return Change<Row>::update(*before, *after);
 }
 
@@ -208,7 +218,7 @@ class Composer {
   std::vector<Change<Row>> result() const {
     std::vector<Change<Row>> out;
     for (const Net& net : nets_) {
-      if (auto change = net_change(net.before, net.after)) out.push_back(*std::move(change));
+      if (auto change = detail::net_change(net.before, net.after)) out.push_back(*std::move(change));
     }
     return out;
   }
@@ -222,7 +232,8 @@ class Composer {
 
   Net& net_of(const Row& row, const Row* before) {
     const std::uint64_t hash = key_.hash(row);
-    if (Net* net = by_key_.find(hash, [&](const Net& known) { return key_.equal(*known.row, row); })) return *net;
+    if (Net* net = by_key_.find(hash, [&](const Net& known) { return key_.equal(*known.row, row); }))
+      return *net;
     Net& net = nets_.emplace_back(Net{&row, before});
     by_key_.insert(hash, &net);
     return net;
@@ -239,7 +250,10 @@ template <class Row>
 ChangeSet<Row> ChangeSet<Row>::then(const ChangeSet& later) const {
   if (empty() && later.empty()) return {};
   const auto* key = key_ != nullptr ? key_ : later.key_;
-  if (key == nullptr) throw Error("no table made these change sets, so their key is not known; compose one of them with one that a table made");
+  if (key == nullptr)
+    throw Error(
+        "no table made these change sets, so their key is not known; compose one of them with one that a "
+        "table made");
   detail::Composer<Row> composer(*key, size() + later.size());
   composer.add(changes_);
   composer.add(later.changes_);

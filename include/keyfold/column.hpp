@@ -14,11 +14,13 @@
 #include <bitset>
 #include <vector>
 
-/// The column list of a row type: what update_all() and insert_all() copy, what decides whether a row would change,
-/// what is printed and saved. A row type without a list works with every clause that names its columns.
+/// The column list of a row type: what update_all() and insert_all() copy, what decides whether a row would
+/// change, what is printed and saved. A row type without a list works with every clause that names its
+/// columns.
 namespace keyfold {
 
-/// Leaves members out of the column list: `struct columns_of<Row> : Columns<&Row::id>, Ignored<&Row::cache> {};`
+/// Leaves members out of the column list: `struct columns_of<Row> : Columns<&Row::id>, Ignored<&Row::cache>
+/// {};`
 template <auto... Members>
 struct Ignored {
   using ignored_members = detail::MemberList<Members...>;
@@ -39,7 +41,8 @@ template <class... Descriptors>
 constexpr auto described_members(boost::mp11::mp_list<Descriptors...>) -> MemberList<Descriptors::pointer...>;
 
 template <class Row>
-using described_list = boost::describe::describe_members<Row, boost::describe::mod_any_access | boost::describe::mod_inherited>;
+using described_list =
+    boost::describe::describe_members<Row, boost::describe::mod_any_access | boost::describe::mod_inherited>;
 
 template <class Row>
 struct default_columns {};
@@ -49,7 +52,8 @@ struct default_columns {};
 /// The columns that BOOST_DESCRIBE_STRUCT or BOOST_DESCRIBE_CLASS lists; to be combined with `Ignored`.
 template <class Row>
 struct DescribedColumns {
-  using members = decltype(detail::described_members(boost::mp11::mp_rename<detail::described_list<Row>, boost::mp11::mp_list>{}));
+  using members = decltype(detail::described_members(
+      boost::mp11::mp_rename<detail::described_list<Row>, boost::mp11::mp_list>{}));
 };
 
 template <detail::Described Row>
@@ -59,7 +63,8 @@ struct detail::default_columns<Row> : DescribedColumns<Row> {};
 ///
 ///     template <> struct keyfold::columns_of<Order> : keyfold::Columns<&Order::id, &Order::status> {};
 ///
-/// A list that misses a member of an aggregate is a compile error; name it in `Ignored` to leave it out on purpose.
+/// A list that misses a member of an aggregate is a compile error; name it in `Ignored` to leave it out on
+/// purpose.
 template <class Row>
 struct columns_of : detail::default_columns<Row> {};
 
@@ -83,8 +88,9 @@ template <class Row>
 struct checked_columns {
   using members = typename columns_of<Row>::members;
   static_assert(members::template belong_to<Row>, "keyfold: the column list names a member of another type");
-  static_assert(complete<Row, members, typename ignored_of<Row>::type>,
-                "keyfold: the column list misses a member of the row; list it, or name it in keyfold::Ignored");
+  static_assert(
+      complete<Row, members, typename ignored_of<Row>::type>,
+      "keyfold: the column list misses a member of the row; list it, or name it in keyfold::Ignored");
 };
 
 template <class Row>
@@ -103,21 +109,36 @@ constexpr auto names_of(MemberList<Members...>) -> std::array<std::string_view, 
   return {member_name<Members>...};
 }
 
-/// Whether nothing of the row would change: by columns where they are known, else by the row's own operator==.
+// Whether nothing of a row would change is judged by its columns where they are known and comparable, else by
+// its own operator==. A row type with neither counts every update.
+
+template <class T>
+concept ValueComparable = requires(const T& a) {
+  { a == a } -> std::convertible_to<bool>;
+};
+
+template <class Row, auto... Members>
+constexpr bool comparable_columns(MemberList<Members...>) {
+  return (ValueComparable<member_value_t<Members, Row>> && ...);
+}
+
 template <class Row>
-concept RowComparable = HasColumns<Row> || std::equality_comparable<Row>;
+concept ComparableColumns = HasColumns<Row> && comparable_columns<Row>(typename columns_of<Row>::members{});
+
+template <class Row>
+concept RowComparable = ComparableColumns<Row> || std::equality_comparable<Row>;
 
 template <auto... Members, class Row>
 constexpr bool same_columns(MemberList<Members...>, const Row& a, const Row& b) {
-  return (equal_values(read<Members>(a), read<Members>(b)) && ...);
+  return (detail::equal_values(detail::read<Members>(a), detail::read<Members>(b)) && ...);
 }
 
 template <RowComparable Row>
 constexpr bool same_row(const Row& a, const Row& b) {
-  if constexpr (HasColumns<Row>) {
-    return same_columns(columns_list<Row>{}, a, b);
+  if constexpr (ComparableColumns<Row>) {
+    return detail::same_columns(columns_list<Row>{}, a, b);
   } else {
-    return static_cast<bool>(a == b) || same_fields_with_nan(a, b);
+    return static_cast<bool>(a == b) || detail::same_fields_with_nan(a, b);
   }
 }
 
@@ -125,7 +146,7 @@ constexpr bool same_row(const Row& a, const Row& b) {
 template <class Row>
 bool same_or(bool otherwise, [[maybe_unused]] const Row& a, [[maybe_unused]] const Row& b) {
   if constexpr (RowComparable<Row>) {
-    return same_row(a, b);
+    return detail::same_row(a, b);
   } else {
     return otherwise;
   }
@@ -198,11 +219,11 @@ std::string row_text(const Row& row) {
   constexpr std::size_t limit = 300;
   std::string out;
   if constexpr (HasColumns<Row>) {
-    for_each_column<Row>([&]<auto Member, std::size_t I>() {
+    detail::for_each_column<Row>([&]<auto Member, std::size_t I>() {
       out += out.empty() ? "(" : ", ";
       out += member_name<Member>;
       out += ": ";
-      append_value(out, read<Member>(row), Style::literal);
+      detail::append_value(out, detail::read<Member>(row), Style::literal);
     });
     if (out.size() > limit) out.replace(limit, std::string::npos, "...");
     out += ')';

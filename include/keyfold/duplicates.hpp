@@ -7,11 +7,12 @@
 #include <string>
 #include <utility>
 
-/// Duplicate policies: what becomes of source rows with one key, before anything is matched. Rows that survive keep
-/// their source order.
+/// Duplicate policies: what becomes of source rows with one key, before anything is matched. Rows that
+/// survive keep their source order.
 namespace keyfold {
 
-/// The `count` latest versions stay readable, older ones expire; the present never does. Made by `keep_last(count)`.
+/// The `count` latest versions stay readable, older ones expire; the present never does. Made by
+/// `keep_last(count)`.
 struct KeepLastVersions {
   std::size_t count;
 };
@@ -50,8 +51,9 @@ template <auto Member>
 struct LatestBy : DuplicatePolicy {
   template <class Source>
   constexpr bool prefers_later(const Source& earlier, const Source& later) const {
-    static_assert(Readable<Member, Source>, "keyfold: latest_by names a member of another type than the source row");
-    return !less_values(read<Member>(later), read<Member>(earlier));
+    static_assert(Readable<Member, Source>,
+                  "keyfold: latest_by names a member of another type than the source row");
+    return !detail::less_values(detail::read<Member>(later), detail::read<Member>(earlier));
   }
   void print(std::string& out) const {
     out += "LATEST BY source.";
@@ -74,11 +76,12 @@ inline constexpr detail::Reject reject{};
 /// The first source row of each key counts, the others are dropped.
 inline constexpr detail::KeepFirst keep_first{};
 
-/// The last source row of each key counts, the others are dropped. `keep_last(n)` is a rule of expiry: the n latest
-/// versions stay.
+/// The last source row of each key counts, the others are dropped. `keep_last(n)` is a rule of expiry: the n
+/// latest versions stay.
 inline constexpr detail::KeepLast keep_last{};
 
-/// The source row with the greatest `Member` counts; of equal ones the last. Empty optionals come first, NaN last.
+/// The source row with the greatest `Member` counts; of equal ones the last. Empty optionals come first, NaN
+/// last.
 template <auto Member>
 inline constexpr detail::LatestBy<Member> latest_by{};
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-/// The typed errors of the core. Each derives from `Error`, carries what went wrong as public members, and says
-/// in what() what to do next. Exceptions thrown by the user's own code are never wrapped.
+/// The typed errors of the core. Each derives from `Error`, carries what went wrong as public members, and
+/// says in what() what to do next. Exceptions thrown by the user's own code are never wrapped.
 namespace keyfold {
 
 /// Base of every exception that keyfold throws on its own account.
@@ -40,9 +40,9 @@ class DuplicateKey : public Error {
         first_position(first),
         second_position(second) {}
 
-  std::string index;         ///< names of the key's columns, as in "(sku, day)"
-  std::string key;           ///< the key both rows claim
-  Position first_position;   ///< source position of the one row; no_position for a row that stays in the table
+  std::string index;        ///< names of the key's columns, as in "(sku, day)"
+  std::string key;          ///< the key both rows claim
+  Position first_position;  ///< source position of the one row; no_position for a row that stays in the table
   Position second_position;  ///< source position of the other row
 };
 
@@ -63,9 +63,9 @@ class UniqueViolation : public Error {
         first_position(first),
         second_position(second) {}
 
-  std::string index;         ///< names of the index's columns
-  std::string key;           ///< the values both rows claim
-  Position first_position;   ///< source position of the one row; no_position for a row that stays in the table
+  std::string index;        ///< names of the index's columns
+  std::string key;          ///< the values both rows claim
+  Position first_position;  ///< source position of the one row; no_position for a row that stays in the table
   Position second_position;  ///< source position of the other row, or no_position
 };
 
@@ -116,8 +116,10 @@ class ValueOutOfRange : public Error {
 class ReentrantWrite : public Error {
  public:
   ReentrantWrite()
-      : Error("this table is in the middle of another write; conditions, assignments and source ranges may read "
-              "the table but not write to it") {}
+      : Error(
+            "this table is in the middle of another write; conditions, assignments and source ranges may "
+            "read "
+            "the table but not write to it") {}
 };
 
 /// A version that can no longer be read was asked for.
@@ -143,7 +145,8 @@ class VersionExpired : public Error {
 class VersionNotFound : public Error {
  public:
   VersionNotFound(Version version, Version latest_version)
-      : Error("there is no version " + std::to_string(version) + "; the latest is " + std::to_string(latest_version)),
+      : Error("there is no version " + std::to_string(version) + "; the latest is " +
+              std::to_string(latest_version)),
         requested(version),
         latest(latest_version) {}
   VersionNotFound(Timestamp time, Version latest_version)
@@ -178,13 +181,14 @@ class TagExists : public Error {
   Version version;
 };
 
-/// Changes do not fit the rows they meet: apply() found rows other than its before images, or undo() rows that a
-/// later commit has touched. Nothing was changed.
+/// Changes do not fit the rows they meet: apply() found rows other than its before images, or undo() rows
+/// that a later commit has touched. Nothing was changed.
 class ChangeConflict : public Error {
  public:
   explicit ChangeConflict(std::vector<std::string> conflicting)
-      : Error(std::to_string(conflicting.size()) + " change(s) do not fit the table, the first for the row with key " +
-              conflicting.front() + "; compare the rows named in `keys`, then apply the changes that still hold"),
+      : Error(std::to_string(conflicting.size()) +
+              " change(s) do not fit the table, the first for the row with key " + conflicting.front() +
+              "; compare the rows named in `keys`, then apply the changes that still hold"),
         keys(std::move(conflicting)) {}
 
   std::vector<std::string> keys;  ///< of all conflicting changes, in the order of the changes

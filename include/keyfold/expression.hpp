@@ -3,12 +3,14 @@
 
 #include <keyfold/detail/expression_nodes.hpp>
 
-/// Columns, literals and operators that form conditions and values. They are evaluated inlined, at the price of the
-/// hand-written lambda, and print themselves as the text that history records.
+/// Columns, literals and operators that form conditions and values. They are evaluated inlined, at the price
+/// of the hand-written lambda, and print themselves as the text that history records.
 ///
-/// As in SQL a comparison with an empty optional on either side is unknown, unknown stays unknown under `!`, and a
-/// condition holds only when it is true. `same` is the null-safe comparison. Integers compare by value, whatever
-/// their width and sign. Arithmetic is that of C++; with an empty optional on either side the result is empty.
+/// As in SQL a comparison with an empty optional on either side is unknown, unknown stays unknown under `!`,
+/// and a condition holds only when it is true. `same` is the null-safe comparison. A `std::string` literal is
+/// copied into the expression; a `const char*`, a char array and a `std::string_view` are referred to and
+/// must outlive it. Integers compare by value, whatever their width and sign. Arithmetic is that of C++; with
+/// an empty optional on either side the result is empty.
 namespace keyfold {
 
 /// Column `Member` of the source row.
@@ -38,14 +40,15 @@ template <class A, class B, class... More>
   requires detail::AnyExpression<A, B, More...>
 [[nodiscard]] constexpr auto coalesce(const A& a, const B& b, const More&... more) {
   if constexpr (sizeof...(More) == 0) {
-    return detail::Coalesce<detail::Operand<A>, detail::Operand<B>>{{}, detail::operand(a), detail::operand(b)};
+    return detail::Coalesce<detail::Operand<A>, detail::Operand<B>>{
+        {}, detail::operand(a), detail::operand(b)};
   } else {
     return coalesce(a, coalesce(b, more...));
   }
 }
 
-/// Gives a callable condition or value the name under which history records it. `name` must outlive the clause;
-/// a string literal does.
+/// Gives a callable condition or value the name under which history records it. `name` must outlive the
+/// clause; a string literal does.
 template <class Callable>
 [[nodiscard]] constexpr auto named(std::string_view name, Callable callable) {
   return detail::Named<Callable>{name, std::move(callable)};
@@ -55,11 +58,11 @@ namespace detail {
 
 // Found by argument-dependent lookup, since every operand type lives here.
 
-#define KEYFOLD_BINARY_OPERATOR(symbol, node, operation)                                                       \
-  template <class A, class B>                                                                                  \
-    requires AnyExpression<A, B>                                                                               \
-  [[nodiscard]] constexpr auto operator symbol(const A& a, const B& b) {                                       \
-    return node<operation, Operand<A>, Operand<B>>{{}, operand(a), operand(b)};                                \
+#define KEYFOLD_BINARY_OPERATOR(symbol, node, operation)                                        \
+  template <class A, class B>                                                                   \
+    requires AnyExpression<A, B>                                                                \
+  [[nodiscard]] constexpr auto operator symbol(const A& a, const B& b) {                        \
+    return node<operation, Operand<A>, Operand<B>>{{}, detail::operand(a), detail::operand(b)}; \
   }
 
 KEYFOLD_BINARY_OPERATOR(==, Comparison, Equal)

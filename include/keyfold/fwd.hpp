@@ -5,7 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The vocabulary of the core, and its templates for those who only name them. Costs no other header of keyfold.
+/// The vocabulary of the core, and its templates for those who only name them. Costs no other header of
+/// keyfold.
 namespace keyfold {
 
 /// Number of a commit: version 0 is the empty table, each commit makes the next number.
@@ -14,7 +15,8 @@ using Version = std::uint64_t;
 /// Commit times: UTC, in microseconds.
 using Timestamp = std::chrono::sys_time<std::chrono::microseconds>;
 
-/// Position of a source row in its batch, counting from 0; `no_position` when a row did not come from the batch.
+/// Position of a source row in its batch, counting from 0; `no_position` when a row did not come from the
+/// batch.
 using Position = std::size_t;
 inline constexpr Position no_position = static_cast<Position>(-1);
 

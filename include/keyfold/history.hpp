@@ -28,8 +28,8 @@ class Commit {
   /// max(clock(), the last commit's time + 1 microsecond): strictly ascending whatever the clock does.
   [[nodiscard]] Timestamp timestamp() const noexcept { return record_->timestamp; }
 
-  /// "MERGE", "APPEND", "INSERT", "DELETE", "TRUNCATE", "RESTORE", "UNDO", "APPLY"; "REPLAY" for what subscribe()
-  /// with replay tells first.
+  /// "MERGE", "APPEND", "INSERT", "DELETE", "TRUNCATE", "RESTORE", "UNDO", "APPLY"; "REPLAY" for what
+  /// subscribe() with replay tells first.
   [[nodiscard]] std::string_view operation() const noexcept { return record_->operation; }
 
   /// The clauses of a merge as text; the key of a DELETE; the version of a RESTORE or UNDO; else empty.
@@ -44,8 +44,8 @@ class Commit {
     return record_->metadata ? std::string_view(*record_->metadata) : std::string_view();
   }
 
-  /// What the commit changed, with before and after rows. Copies them: O(changes). Throws VersionExpired for a tagged
-  /// version that is older than the oldest readable one: its changes are gone, its rows are not.
+  /// What the commit changed, with before and after rows. Copies them: O(changes). Throws VersionExpired for
+  /// a tagged version that is older than the oldest readable one: its changes are gone, its rows are not.
   [[nodiscard]] ChangeSet<Row> changes() const { return detail::changes_of(*log_, *record_); }
 
  private:
@@ -53,7 +53,8 @@ class Commit {
   const detail::CommitRecord<Row>* record_;
 };
 
-/// The commits that are kept, in ascending order: a random access range of `Commit`, valid while the table lives.
+/// The commits that are kept, in ascending order: a random access range of `Commit`, valid while the table
+/// lives.
 template <class Row>
 class History : public ranges::view_base {
  public:
@@ -112,7 +113,9 @@ class History<Row>::Iterator {
   friend Iterator operator+(Iterator it, difference_type offset) noexcept { return it += offset; }
   friend Iterator operator+(difference_type offset, Iterator it) noexcept { return it += offset; }
   friend Iterator operator-(Iterator it, difference_type offset) noexcept { return it -= offset; }
-  friend difference_type operator-(const Iterator& a, const Iterator& b) noexcept { return a.index_ - b.index_; }
+  friend difference_type operator-(const Iterator& a, const Iterator& b) noexcept {
+    return a.index_ - b.index_;
+  }
   friend bool operator==(const Iterator& a, const Iterator& b) noexcept { return a.index_ == b.index_; }
   friend auto operator<=>(const Iterator& a, const Iterator& b) noexcept { return a.index_ <=> b.index_; }
 

@@ -14,8 +14,8 @@
 
 namespace keyfold {
 
-/// Walks the rows of a table or of one of its indexes; dereferences to `const Row&`. Valid until the row it stands on
-/// is updated or deleted.
+/// Walks the rows of a table or of one of its indexes; dereferences to `const Row&`. Valid until the row it
+/// stands on is updated or deleted.
 template <class Row, class Base>
 class RowIterator {
  public:
@@ -79,8 +79,9 @@ class RowRange : public ranges::view_base {
   Iterator last_{};
 };
 
-/// A secondary index as a range of rows: in the order of its parts for OrderedBy (and OrderedKey), in no particular
-/// order for HashedBy and UniqueBy. A view of one pointer, valid while the table lives; the rules of RowIterator hold.
+/// A secondary index as a range of rows: in the order of its parts for OrderedBy (and OrderedKey), in no
+/// particular order for HashedBy and UniqueBy. A view of one pointer, valid while the table lives; the rules
+/// of RowIterator hold.
 ///
 /// Lookup values are those of the index's parts, or anything comparable with them: `std::string_view` finds
 /// `std::string` without an allocation. An ordered index can be asked for its leading parts only.
@@ -121,8 +122,8 @@ class IndexView : public ranges::view_base {
     return find(values...) != nullptr;
   }
 
-  /// The rows from `low` up to but not including `high`, in order; none if high is before low. A bound is a value of
-  /// the first part, or a std::tuple of values of the leading parts. O(log n).
+  /// The rows from `low` up to but not including `high`, in order; none if high is before low. A bound is a
+  /// value of the first part, or a std::tuple of values of the leading parts. O(log n).
   template <class Low, class High>
   [[nodiscard]] Rows range(const Low& low, const High& high) const {
     static_assert(ordered, "keyfold: range() needs an ordered index: OrderedBy or OrderedKey");
@@ -161,6 +162,7 @@ inline constexpr bool ranges::enable_borrowed_range<keyfold::RowRange<Iterator>>
 template <class Row, class Index, class Parts, bool ordered>
 inline constexpr bool std::ranges::enable_view<keyfold::IndexView<Row, Index, Parts, ordered>> = true;
 template <class Row, class Index, class Parts, bool ordered>
-inline constexpr bool std::ranges::enable_borrowed_range<keyfold::IndexView<Row, Index, Parts, ordered>> = true;
+inline constexpr bool std::ranges::enable_borrowed_range<keyfold::IndexView<Row, Index, Parts, ordered>> =
+    true;
 template <class Row, class Index, class Parts, bool ordered>
 inline constexpr bool ranges::enable_borrowed_range<keyfold::IndexView<Row, Index, Parts, ordered>> = true;

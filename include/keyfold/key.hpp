@@ -9,8 +9,9 @@
 /// The key of a table and its secondary indexes, named by the members they are made of.
 ///
 /// A part is a pointer to a data member, a pointer to a const member function, or a captureless callable
-/// `(const Row&)`. Parts compare as detail/value.hpp says: an empty optional equals itself, -0.0 equals 0.0. NaN as
-/// a part of the primary key is refused with `InvalidKey`; in a secondary index it equals itself and comes last.
+/// `(const Row&)`. Parts compare as detail/value.hpp says: an empty optional equals itself, -0.0 equals 0.0.
+/// NaN as a part of the primary key is refused with `InvalidKey`; in a secondary index it equals itself and
+/// comes last.
 namespace keyfold {
 
 /// Primary key: unique, found by hash. Rows iterate in insertion order.
@@ -23,7 +24,8 @@ struct Key {};
 template <auto... Parts>
 struct OrderedKey {};
 
-/// Secondary index, not unique, in the order of its parts: supports range(lo, hi) and lookups by a leading part.
+/// Secondary index, not unique, in the order of its parts: supports range(lo, hi) and lookups by a leading
+/// part.
 template <auto... Parts>
 struct OrderedBy {};
 
@@ -31,7 +33,8 @@ struct OrderedBy {};
 template <auto... Parts>
 struct HashedBy {};
 
-/// Unique constraint with its index, found by hash. Rows with an empty optional in any part are exempt, as in SQL.
+/// Unique constraint with its index, found by hash. Rows with an empty optional in any part are exempt, as in
+/// SQL.
 template <auto... Parts>
 struct UniqueBy {};
 
@@ -45,7 +48,7 @@ struct Parts {
   /// The key as a tuple: references to data members, values of functions.
   template <class Row>
   static constexpr auto of(const Row& row) {
-    return std::tuple<decltype(read<Members>(row))...>(read<Members>(row)...);
+    return std::tuple<decltype(detail::read<Members>(row))...>(detail::read<Members>(row)...);
   }
 
   template <class Row>
@@ -104,25 +107,25 @@ using key_view_t = decltype(Parts::of(std::declval<const Row&>()));
 struct KeyEqual {
   template <class A, class B>
   constexpr bool operator()(const A& a, const B& b) const {
-    return equal_values(a, b);
+    return detail::equal_values(a, b);
   }
 };
 struct KeyLess {
   template <class A, class B>
   constexpr bool operator()(const A& a, const B& b) const {
-    return less_values(a, b);
+    return detail::less_values(a, b);
   }
 };
 struct KeyHash {
   template <class Tuple>
   constexpr std::size_t operator()(const Tuple& key) const {
-    return hash_of(key);
+    return detail::hash_of(key);
   }
 };
 
 template <class Tuple>
 constexpr bool has_empty_part(const Tuple& key) {
-  return std::apply([](const auto&... part) { return (!has_value(part) || ...); }, key);
+  return std::apply([](const auto&... part) { return (!detail::has_value(part) || ...); }, key);
 }
 
 /// The arguments of find(k...) as a key of table or index `Parts`.
@@ -131,8 +134,8 @@ constexpr auto lookup_key(const Arguments&... arguments) {
   static_assert(sizeof...(Arguments) <= Parts::size, "keyfold: more lookup values than the key has parts");
   using View = key_view_t<Parts, Row>;
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return std::tuple<decltype(as_lookup<std::remove_cvref_t<std::tuple_element_t<I, View>>>(arguments))...>(
-        as_lookup<std::remove_cvref_t<std::tuple_element_t<I, View>>>(arguments)...);
+    return std::tuple<decltype(detail::as_lookup<std::remove_cvref_t<std::tuple_element_t<I, View>>>(
+        arguments))...>(detail::as_lookup<std::remove_cvref_t<std::tuple_element_t<I, View>>>(arguments)...);
   }(std::index_sequence_for<Arguments...>());
 }
 

@@ -5,8 +5,8 @@
 
 namespace keyfold {
 
-/// Bytes held by a table. What rows and keys allocate themselves (long strings, vectors) is not known to it and not
-/// counted, nor is what the allocator adds to each block.
+/// Bytes held by a table. What rows and keys allocate themselves (long strings, vectors) is not known to it
+/// and not counted, nor is what the allocator adds to each block.
 struct MemoryUsage {
   std::size_t rows = 0;     ///< rows with their links in the container and its secondary indexes
   std::size_t indexes = 0;  ///< the primary key, and the keys of deleted rows that history remembers

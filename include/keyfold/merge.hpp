@@ -34,8 +34,9 @@ class MergeResult {
 
   [[nodiscard]] const Metrics& metrics() const noexcept { return metrics_; }
 
-  /// What the write changed, with before and after rows (SQL's RETURNING); empty if it made no version. Copies the
-  /// rows: O(changes). Throws TableGone when the table no longer exists, VersionExpired when the version does not.
+  /// What the write changed, with before and after rows (SQL's RETURNING); empty if it made no version.
+  /// Copies the rows: O(changes). Throws TableGone when the table no longer exists, VersionExpired when the
+  /// version does not.
   [[nodiscard]] ChangeSet<Row> changes() const {
     if (!committed_) return {};
     const auto log = log_.lock();
@@ -45,8 +46,11 @@ class MergeResult {
     return detail::changes_of(*log, *record);
   }
 
-  /// What subscribers threw when they were told of this write. The write stands, and the others were told.
-  [[nodiscard]] const std::vector<std::exception_ptr>& subscriber_errors() const noexcept { return subscriber_errors_; }
+  /// What subscribers threw when they were told of this write, as far as there was memory to keep it. The
+  /// write stands, and the others were told.
+  [[nodiscard]] const std::vector<std::exception_ptr>& subscriber_errors() const noexcept {
+    return subscriber_errors_;
+  }
 
  private:
   template <class, class, class...>
@@ -62,8 +66,8 @@ class MergeResult {
 
 /// The clauses of a merge as a value: built once, run many times, possibly constexpr.
 ///
-///     constexpr auto rule = keyfold::merge_rule<Order, Change>().on<&Change::id>().when_matched().update_all();
-///     orders.merge(changes, rule);
+///     constexpr auto rule = keyfold::merge_rule<Order,
+///     Change>().on<&Change::id>().when_matched().update_all(); orders.merge(changes, rule);
 template <class RowType, class SourceType, class MatchType, class Policy, class... Clauses>
 class [[nodiscard]] MergeRule
     : public detail::MergeSyntax<MergeRule<RowType, SourceType, MatchType, Policy, Clauses...>> {
@@ -115,12 +119,12 @@ class [[nodiscard]] MergeRule
   template <class NewPolicy>
   constexpr auto with_policy(NewPolicy policy) && {
     return MergeRule<Row, Source, Match, NewPolicy, Clauses...>(std::move(match_), std::move(policy),
-                                                               std::move(clauses_), rewrite_unchanged_);
+                                                                std::move(clauses_), rewrite_unchanged_);
   }
   template <class NewMatch>
   constexpr auto with_match(NewMatch match) && {
     return MergeRule<Row, Source, NewMatch, Policy, Clauses...>(std::move(match), std::move(policy_),
-                                                               std::move(clauses_), rewrite_unchanged_);
+                                                                std::move(clauses_), rewrite_unchanged_);
   }
   constexpr auto rewriting() && {
     return MergeRule(std::move(match_), std::move(policy_), std::move(clauses_), true);
@@ -146,8 +150,8 @@ constexpr auto merge_rule() {
   return MergeRule<Row, Source, Match, detail::NoPolicy>(Match{}, detail::NoPolicy{}, std::tuple<>(), false);
 }
 
-/// A merge that is being put together; nothing happens before execute() or preview(). It refers to the table, and
-/// to the source where that is an lvalue.
+/// A merge that is being put together; nothing happens before execute() or preview(). It refers to the table,
+/// and to the source where that is an lvalue.
 template <class Table, class SourceRange, class RuleType>
 class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Table, SourceRange, RuleType>> {
  public:
@@ -167,19 +171,21 @@ class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Table
     return std::move(*this);
   }
 
-  /// Numbers the write for an application: it is skipped, and its source not read, unless the number is above the
-  /// last one recorded for that application. The number is recorded with the commit, even if nothing else changes.
+  /// Numbers the write for an application: it is skipped, and its source not read, unless the number is above
+  /// the last one recorded for that application. The number is recorded with the commit, even if nothing else
+  /// changes.
   MergeBuilder once(std::string app, std::uint64_t number) && {
     note_.once = detail::AppNumber{std::move(app), number};
     return std::move(*this);
   }
 
-  /// Runs the merge as one commit. Reads the source once; a container that the merge owns has its rows moved from, but
-  /// not where the builder is an lvalue, which can be executed again.
+  /// Runs the merge as one commit. Reads the source once; a container that the merge owns has its rows moved
+  /// from, but not where the builder is an lvalue, which can be executed again.
   ///
-  /// Throws: DuplicateSourceKey, DuplicateKey, UniqueViolation, InvalidKey, ClauseRaised, ValueOutOfRange, and
-  /// whatever the source, the conditions and the rows throw. Strong guarantee for the table; a source that the merge
-  /// owns is gone. Complexity: O(source rows) on average, plus O(table) with a when_not_matched_by_source clause.
+  /// Throws: DuplicateSourceKey, DuplicateKey, UniqueViolation, InvalidKey, ClauseRaised, ValueOutOfRange,
+  /// and whatever the source, the conditions and the rows throw. Strong guarantee for the table; a source
+  /// that the merge owns is gone. Complexity: O(source rows) on average, plus O(table) with a
+  /// when_not_matched_by_source clause.
   MergeResult<Row> execute() && {
     check();
     return table_->template execute_merge<SourceRange>(source_, rule_, std::move(note_));
@@ -189,8 +195,8 @@ class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Table
     return table_->template execute_merge<SourceRange&>(source_, rule_, note_);
   }
 
-  /// What execute() would do, with all its errors, without doing it. A single-pass source is read all the same, so
-  /// that nothing is left to execute.
+  /// What execute() would do, with all its errors, without doing it. A single-pass source is read all the
+  /// same, so that nothing is left to execute.
   [[nodiscard]] ChangeSet<Row> preview() {
     check();
     return table_->template preview_merge<SourceRange&>(source_, rule_);
@@ -201,13 +207,14 @@ class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Table
   constexpr Rule&& rule() noexcept { return std::move(rule_); }
   template <class NewRule>
   auto with(NewRule rule) && {
-    return MergeBuilder<Table, SourceRange, NewRule>(*table_, std::forward<SourceRange>(source_), std::move(rule),
-                                                     std::move(note_));
+    return MergeBuilder<Table, SourceRange, NewRule>(*table_, std::forward<SourceRange>(source_),
+                                                     std::move(rule), std::move(note_));
   }
 
  private:
   static constexpr void check() {
-    static_assert(Rule::clause_count > 0, "keyfold: a merge without a clause does nothing; add a when_... clause");
+    static_assert(Rule::clause_count > 0,
+                  "keyfold: a merge without a clause does nothing; add a when_... clause");
   }
 
   Table* table_;

@@ -12,8 +12,8 @@ namespace keyfold {
 ///     source_rows  = inserted + matched_updated + matched_deleted + unchanged + skipped + dropped_duplicates
 ///                    + dropped_late (+ further source rows that fired the same unconditional erase())
 ///
-/// The last line holds for merges that match on the key. A source row that matches several target rows through a
-/// secondary index counts each of them, and is skipped only if no clause acts on any.
+/// The last line holds for merges that match on the key. A source row that matches several target rows
+/// through a secondary index counts each of them, and is skipped only if no clause acts on any.
 struct Metrics {
   std::size_t source_rows = 0;
   std::size_t inserted = 0;
@@ -25,8 +25,9 @@ struct Metrics {
   std::size_t matched_deleted = 0;
   std::size_t not_matched_by_source_updated = 0;
   std::size_t not_matched_by_source_deleted = 0;
-  std::size_t dropped_duplicates = 0;  ///< source rows that the duplicate policy dropped or folded into another
-  std::size_t dropped_late = 0;        ///< change events older than what the table has
+  std::size_t dropped_duplicates =
+      0;                         ///< source rows that the duplicate policy dropped or folded into another
+  std::size_t dropped_late = 0;  ///< change events older than what the table has
 
   [[nodiscard]] constexpr std::size_t affected() const noexcept { return inserted + updated + deleted; }
 

@@ -24,7 +24,10 @@ class [[nodiscard]] Subscription {
 
   /// Ends the subscription now.
   void reset() noexcept { registration_.reset(); }
-  [[nodiscard]] bool active() const noexcept { return registration_ != nullptr; }
+
+  /// Whether the callback may still be called: not after reset(), nor once the table is gone or was assigned
+  /// to.
+  [[nodiscard]] bool active() const noexcept { return registration_ != nullptr && registration_->alive(); }
 
  private:
   struct Registration {
@@ -32,6 +35,7 @@ class [[nodiscard]] Subscription {
     Registration(const Registration&) = delete;
     Registration& operator=(const Registration&) = delete;
     virtual ~Registration() = default;
+    [[nodiscard]] virtual bool alive() const noexcept = 0;
   };
 
   template <class Row>
@@ -45,6 +49,7 @@ class [[nodiscard]] Subscription {
       const auto one = subscriber.lock();
       if (all != nullptr && one != nullptr) all->remove(*one);
     }
+    [[nodiscard]] bool alive() const noexcept override { return !subscribers.expired(); }
 
     std::weak_ptr<detail::Subscribers<Row>> subscribers;
     std::weak_ptr<detail::Subscriber<Row>> subscriber;

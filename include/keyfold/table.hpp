@@ -33,23 +33,28 @@
 
 namespace keyfold {
 
-/// Rows of a plain struct, unique by key, in memory. Every write is one atomic commit with a version, counts and a
-/// record in the history. Threads: any number may read at once; a write, preview() included, needs the table for
-/// itself.
+/// Rows of a plain struct, unique by key, in memory. Every write is one atomic commit with a version, counts
+/// and a record in the history. Threads: any number may read at once; a write, preview() included, needs the
+/// table for itself.
 ///
 ///     keyfold::Table<Order, keyfold::Key<&Order::id>, keyfold::OrderedBy<&Order::day>> orders;
 ///
-/// Writes give the strong guarantee: whatever throws, the table, its indexes, history, version and counters are as
-/// before. References and pointers to a row, and iterators to it, stay valid until that row is updated or deleted.
+/// Writes give the strong guarantee: whatever throws, the table, its indexes, history, version and counters
+/// are as before. References and pointers to a row, and iterators to it, stay valid until that row is updated
+/// or deleted.
 ///
 /// A table that was moved from may only be destroyed or assigned to.
 template <class RowType, class KeySpec, class... Indexes>
-class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, KeySpec, Indexes...>, RowType> {
-  static_assert(std::copy_constructible<RowType>, "keyfold: a row must be copyable, since history keeps its old images");
-  static_assert(detail::spec_traits<KeySpec>::is_key,
-                "keyfold: the second argument of Table is its key, as in Key<&Row::id> or OrderedKey<&Row::id>");
-  static_assert((detail::spec_traits<Indexes>::is_index && ...),
-                "keyfold: after its key a Table takes indexes: OrderedBy<...>, HashedBy<...> or UniqueBy<...>");
+class Table
+    : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, KeySpec, Indexes...>, RowType> {
+  static_assert(std::copy_constructible<RowType>,
+                "keyfold: a row must be copyable, since history keeps its old images");
+  static_assert(
+      detail::spec_traits<KeySpec>::is_key,
+      "keyfold: the second argument of Table is its key, as in Key<&Row::id> or OrderedKey<&Row::id>");
+  static_assert(
+      (detail::spec_traits<Indexes>::is_index && ...),
+      "keyfold: after its key a Table takes indexes: OrderedBy<...>, HashedBy<...> or UniqueBy<...>");
 
   using Parts = detail::parts_of<KeySpec>;
   static_assert(Parts::template readable<RowType>, "keyfold: a part of the key is not a member of the row");
@@ -74,11 +79,14 @@ class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, 
   using iterator = const_iterator;
 
   /// An empty table, at version 0.
-  explicit Table(TableOptions options = {}) : core_(std::make_unique<Core>(std::move(options))) {}
+  Table() : Table(TableOptions{}) {}
+  explicit Table(TableOptions options) : core_(std::make_unique<Core>(std::move(options))) {}
 
-  /// Copies the rows and the whole history, with tags; not the subscriptions. O(rows + history). Strong guarantee.
+  /// Copies the rows and the whole history, with tags; not the subscriptions. O(rows + history). Strong
+  /// guarantee.
   Table(const Table& other) : core_(detail::CoreCopy<Core>(*other.core_).take()) {}
   Table(Table&&) noexcept = default;
+  /// Assigning replaces everything, so that subscriptions to what was there end.
   Table& operator=(const Table& other) {
     core_ = detail::CoreCopy<Core>(*other.core_).take();
     return *this;
@@ -86,7 +94,8 @@ class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, 
   Table& operator=(Table&&) noexcept = default;
   ~Table() = default;
 
-  // --- Reading ---------------------------------------------------------------------------------------------------
+  // --- Reading
+  // ---------------------------------------------------------------------------------------------------
 
   [[nodiscard]] size_type size() const noexcept { return core_->rows.size(); }
   [[nodiscard]] bool empty() const noexcept { return core_->rows.empty(); }
@@ -95,11 +104,12 @@ class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, 
   [[nodiscard]] const_iterator begin() const noexcept { return const_iterator(core_->rows.begin()); }
   [[nodiscard]] const_iterator end() const noexcept { return const_iterator(core_->rows.end()); }
 
-  /// The row with this key, or null. One value for each part of the key; anything comparable with the part will do:
-  /// `std::string_view` finds `std::string` without an allocation. O(1) on average.
+  /// The row with this key, or null. One value for each part of the key; anything comparable with the part
+  /// will do: `std::string_view` finds `std::string` without an allocation. O(1) on average.
   template <class... Values>
   [[nodiscard]] const Row* find(const Values&... key) const {
-    static_assert(sizeof...(Values) == Parts::size, "keyfold: find() needs one value for each part of the key");
+    static_assert(sizeof...(Values) == Parts::size,
+                  "keyfold: find() needs one value for each part of the key");
     const auto* slot = core_->find(detail::lookup_key<Parts, Row>(key...));
     return slot == nullptr ? nullptr : &slot->get();
   }
@@ -127,24 +137,29 @@ class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, 
                     "keyfold: by<> names members that no index of the table is made of");
       using Spec = std::tuple_element_t<number_of<Asked>, Specs>;
       const auto& index = core_->template secondary<number_of<Asked>>();
-      return IndexView<Row, std::remove_cvref_t<decltype(index)>, Asked, detail::spec_traits<Spec>::ordered>(index);
+      return IndexView<Row, std::remove_cvref_t<decltype(index)>, Asked, detail::spec_traits<Spec>::ordered>(
+          index);
     }
   }
 
-  // --- Writing: see Writes ----------------------------------------------------------------------------------------
+  // --- Writing: see Writes
+  // ----------------------------------------------------------------------------------------
 
   /// Writes with metadata that is stored with the commit.
-  Writer<Table, Row> metadata(std::string text) { return Writer<Table, Row>(*this, {}).metadata(std::move(text)); }
+  Writer<Table, Row> metadata(std::string text) {
+    return Writer<Table, Row>(*this, {}).metadata(std::move(text));
+  }
 
   /// Writes that happen once: see MergeBuilder::once().
   Writer<Table, Row> once(std::string app, std::uint64_t number) {
     return Writer<Table, Row>(*this, {}).once(std::move(app), number);
   }
 
-  // --- History and time travel: see docs/history.md ----------------------------------------------------------------
+  // --- History and time travel: see docs/history.md
+  // ----------------------------------------------------------------
   //
-  // A version is named by its number, by a time (the last commit not after it) or by a tag. What cannot be read throws
-  // VersionNotFound, VersionExpired or TagNotFound before anything else happens.
+  // A version is named by its number, by a time (the last commit not after it) or by a tag. What cannot be
+  // read throws VersionNotFound, VersionExpired or TagNotFound before anything else happens.
 
   /// Version of the last commit; 0 before the first.
   [[nodiscard]] Version version() const noexcept { return core_->version(); }
@@ -153,7 +168,9 @@ class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, 
   [[nodiscard]] History<Row> history() const noexcept { return History<Row>(*core_->log); }
 
   /// The table as of a version: a view that copies no row.
-  [[nodiscard]] AsOfView<Table> as_of(Version version) const { return AsOfView<Table>(*core_, checked(version)); }
+  [[nodiscard]] AsOfView<Table> as_of(Version version) const {
+    return AsOfView<Table>(*core_, checked(version));
+  }
   [[nodiscard]] AsOfView<Table> as_of(Timestamp time) const { return as_of(core_->log->version_at(time)); }
   [[nodiscard]] AsOfView<Table> as_of(std::string_view tag) const { return as_of(tagged(tag)); }
 
@@ -164,7 +181,8 @@ class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, 
   /// Every change of the commits made from `from` to `up_to`, both included.
   [[nodiscard]] ChangeFeed<Row> changes(Timestamp from, Timestamp up_to = Timestamp::max()) const;
 
-  /// The net changes that lead from one version to the other, back in time too. O(changes between them) on average.
+  /// The net changes that lead from one version to the other, back in time too. O(changes between them) on
+  /// average.
   [[nodiscard]] ChangeSet<Row> diff(Version from, Version to) const {
     return detail::net_changes(*core_, checked(from), checked(to));
   }
@@ -173,8 +191,8 @@ class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, 
   template <class... Values>
   [[nodiscard]] ChangeFeed<Row> history_of(const Values&... key) const;
 
-  /// Makes the table equal to an older version, as a new commit; none if it is equal already. Rows that come back
-  /// stand at the end, in the order they had. O(changes since) on average.
+  /// Makes the table equal to an older version, as a new commit; none if it is equal already. Rows that come
+  /// back stand at the end, in the order they had. O(changes since) on average.
   Result restore(Version version) {
     return write(note("RESTORE", "TO VERSION " + std::to_string(checked(version))),
                  [&](auto& plan) { detail::plan_restore(*core_, plan, version); });
@@ -182,21 +200,26 @@ class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, 
   Result restore(Timestamp time) { return restore(core_->log->version_at(time)); }
   Result restore(std::string_view tag) { return restore(tagged(tag)); }
 
-  /// Reverts one commit, as a new commit. Throws ChangeConflict naming the keys that a later commit has touched;
-  /// VersionExpired if the changes of the commit are gone: its version has expired, or only a tag keeps it.
+  /// Reverts one commit, as a new commit. Throws ChangeConflict naming the keys that a later commit has
+  /// touched; VersionExpired if the changes of the commit are gone: its version has expired, or only a tag
+  /// keeps it.
   Result undo(Version version);
 
-  /// Names a version; it stays readable when others expire. Throws TagExists if the name is on another version.
+  /// Names a version; it stays readable when others expire. Throws TagExists if the name is on another
+  /// version.
   void tag(std::string name, Version version);
 
   /// Removes a tag. Throws TagNotFound.
   void untag(std::string_view name);
 
   /// The tags and their versions, by name.
-  [[nodiscard]] const std::map<std::string, Version, std::less<>>& tags() const noexcept { return core_->tags; }
+  [[nodiscard]] const std::map<std::string, Version, std::less<>>& tags() const noexcept {
+    return core_->tags;
+  }
 
-  /// Lets old versions go, but for tagged ones: `expire(keep_last(n))`, `expire(older_than(time))`. The present stays.
-  /// Frees the memory they took, and returns the versions that went, ascending. Strong guarantee.
+  /// Lets old versions go, but for tagged ones: `expire(keep_last(n))`, `expire(older_than(time))`. The
+  /// present stays. Frees the memory they took, and returns the versions that went, ascending. Strong
+  /// guarantee; should memory be too short to tidy up, what they took is freed by the next expiry.
   template <class Rule>
   std::vector<Version> expire(const Rule& rule);
 
@@ -212,14 +235,15 @@ class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, 
     return at == core_->applied.end() ? std::nullopt : std::optional(at->second);
   }
 
-  /// Calls `callback(const Commit<Row>&)` once for each commit from now on, after it, in version order. A write that
-  /// a callback makes is done at once; its own commit is told when everybody has heard of the present one. What a
-  /// callback throws hurts neither the commit nor the other callbacks: see MergeResult::subscriber_errors().
+  /// Calls `callback(const Commit<Row>&)` once for each commit from now on, after it, in version order. A
+  /// write that a callback makes is done at once; its own commit is told when everybody has heard of the
+  /// present one. What a callback throws hurts neither the commit nor the other callbacks: see
+  /// MergeResult::subscriber_errors().
   template <class Callback>
   Subscription subscribe(Callback callback);
 
-  /// Tells the present rows first, as one commit of inserts with the operation "REPLAY"; what that call throws
-  /// passes through, and nothing is subscribed.
+  /// Tells the present rows first, as one commit of inserts with the operation "REPLAY"; what that call
+  /// throws passes through, and nothing is subscribed.
   template <class Callback>
   Subscription subscribe(Callback callback, Replay);
 
@@ -257,9 +281,8 @@ class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, 
   Result execute_merge(std::remove_reference_t<Source>& rows, const Rule& rule, detail::CommitNote note) {
     note.operation = "MERGE";
     note.parameters = std::make_shared<const std::string>(detail::merge_text<Core>(rule));
-    return write(std::move(note), [&](auto& plan) {
-      detail::MergePlanner<Core, Rule, Source>(*core_, rule, plan).run(rows);
-    });
+    return write(std::move(note),
+                 [&](auto& plan) { detail::MergePlanner<Core, Rule, Source>(*core_, rule, plan).run(rows); });
   }
 
   template <class Source, class Rule>
@@ -273,7 +296,8 @@ class Table : public Writes<Table<RowType, KeySpec, Indexes...>, Table<RowType, 
 
   template <class... Values>
   Result erase_key(detail::CommitNote note, const Values&... key) {
-    static_assert(sizeof...(Values) == Parts::size, "keyfold: erase() needs one value for each part of the key");
+    static_assert(sizeof...(Values) == Parts::size,
+                  "keyfold: erase() needs one value for each part of the key");
     const auto wanted = detail::lookup_key<Parts, Row>(key...);
     note.parameters =
         std::make_shared<const std::string>("WHERE " + Parts::name() + " = " + detail::key_text(wanted));
@@ -340,7 +364,9 @@ void Table<R, K, I...>::tell_subscribers(Result& result) {
   if (subscribers->empty()) {
     subscribers->skip_to(version());
   } else {
-    const auto commit_of = [this](Version version) { return Commit<Row>(*core_->log, *core_->log->find(version)); };
+    const auto commit_of = [this](Version version) {
+      return Commit<Row>(*core_->log, *core_->log->find(version));
+    };
     subscribers->tell(commit_of, [this] { return version(); }, result.subscriber_errors_);
   }
   detail::apply_retention(*core_);
@@ -379,15 +405,18 @@ ChangeFeed<R> Table<R, K, I...>::changes(Timestamp from, Timestamp up_to) const 
 template <class R, class K, class... I>
 template <class... Values>
 ChangeFeed<R> Table<R, K, I...>::history_of(const Values&... key) const {
-  static_assert(sizeof...(Values) == Parts::size, "keyfold: history_of() needs one value for each part of the key");
+  static_assert(sizeof...(Values) == Parts::size,
+                "keyfold: history_of() needs one value for each part of the key");
   const auto wanted = detail::lookup_key<Parts, Row>(key...);
   const auto& log = *core_->log;
   ChangeFeed<Row> feed;
   const auto* entry = core_->newest_change(wanted, detail::hash_of(wanted));
-  for (; entry != nullptr && entry->version() >= log.oldest; entry = entry->older) {
-    feed.emplace_back(detail::change_of_key(*entry), entry->version(), log.find(entry->version())->timestamp);
+  std::vector<const detail::LogEntry<Row>*> entries;
+  for (; entry != nullptr && entry->version() >= log.oldest; entry = entry->older) entries.push_back(entry);
+  for (auto at = entries.rbegin(); at != entries.rend(); ++at) {
+    const Version version = (*at)->version();
+    feed.emplace_back(detail::change_of_key(**at), version, log.find(version)->timestamp);
   }
-  std::ranges::reverse(feed);
   return feed;
 }
 
@@ -433,7 +462,7 @@ std::vector<Version> Table<R, K, I...>::expire(const Rule& rule) {
   const Version first = first_kept(rule);
   std::vector<Version> gone = detail::expiring(*core_, first);
   detail::retire(*core_, first);
-  detail::sweep(*core_);
+  detail::try_sweep(*core_);
   return gone;
 }
 

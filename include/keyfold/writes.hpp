@@ -15,15 +15,15 @@
 
 namespace keyfold {
 
-/// The verbs that write, each one commit and all-or-nothing: whatever throws, the table, its indexes, its history,
-/// its version and its counters are as before. A base of Table and of Writer.
+/// The verbs that write, each one commit and all-or-nothing: whatever throws, the table, its indexes, its
+/// history, its version and its counters are as before. A base of Table and of Writer.
 template <class Self, class Table, class Row>
 class Writes {
  public:
   using Result = MergeResult<Row>;
 
-  /// Starts a merge of these rows, see docs/merge-semantics.md. An lvalue is referred to, an rvalue is kept; a
-  /// container given as an rvalue has its rows moved from.
+  /// Starts a merge of these rows, see docs/merge-semantics.md. An lvalue is referred to, an rvalue is kept;
+  /// a container given as an rvalue has its rows moved from.
   template <std::ranges::input_range Source>
   auto merge(Source&& rows) {
     return with_rule(std::forward<Source>(rows), merge_rule<Row, std::ranges::range_value_t<Source>>());
@@ -46,19 +46,26 @@ class Writes {
   template <std::ranges::input_range Source>
     requires(!std::convertible_to<Source, Row>)
   Result upsert(Source&& rows) {
-    return merge(std::forward<Source>(rows)).when_matched().update_all().when_not_matched().insert_all().execute();
+    return merge(std::forward<Source>(rows))
+        .when_matched()
+        .update_all()
+        .when_not_matched()
+        .insert_all()
+        .execute();
   }
   Result upsert(std::initializer_list<Row> rows) { return upsert(std::vector<Row>(rows)); }
   Result upsert(Row row) { return upsert(std::array<Row, 1>{std::move(row)}); }
 
-  /// Adds rows. Throws DuplicateKey if a key is in the table already or is given twice, UniqueViolation, InvalidKey.
+  /// Adds rows. Throws DuplicateKey if a key is in the table already or is given twice, UniqueViolation,
+  /// InvalidKey.
   template <std::ranges::input_range Source>
   Result append(Source&& rows) {
     using Value = std::ranges::range_value_t<Source>;
     detail::check_insert_all<Row, Value>();
     return self().table().write(note("APPEND"), [&](auto& plan) {
       detail::for_each_block<Source, Value>(rows, [&](const auto& block, Position first) {
-        for (std::size_t i = 0; i < block.size(); ++i) plan.insert(detail::hold_row<Row>(*block[i]), first + i);
+        for (std::size_t i = 0; i < block.size(); ++i)
+          plan.insert(detail::hold_row<Row>(*block[i]), first + i);
       });
     });
   }
@@ -81,17 +88,21 @@ class Writes {
     return self().table().write(note("TRUNCATE"), [&](auto& plan) { self().table().plan_clear(plan); });
   }
 
-  /// Carries out changes, of this table or of another one with the same key: replication. Throws ChangeConflict
-  /// naming all keys where a row to be updated or erased is not as it was before the change, or an insert meets a row.
-  Result apply(const ChangeSet<Row>& changes) { return self().table().apply_changes_of(note("APPLY"), changes); }
+  /// Carries out changes, of this table or of another one with the same key: replication. Throws
+  /// ChangeConflict naming all keys where a row to be updated or erased is not as it was before the change,
+  /// or an insert meets a row.
+  Result apply(const ChangeSet<Row>& changes) {
+    return self().table().apply_changes_of(note("APPLY"), changes);
+  }
 
  private:
   constexpr Self& self() noexcept { return static_cast<Self&>(*this); }
 
   template <class Source, class Rule>
   auto with_rule(Source&& rows, Rule rule) {
-    static_assert(std::is_same_v<typename Rule::Row, Row>, "keyfold: this rule was made for another type of target row");
-    static_assert(std::derived_from<std::ranges::range_value_t<Source>, typename Rule::Source>,
+    static_assert(std::is_same_v<typename Rule::Row, Row>,
+                  "keyfold: this rule was made for another type of target row");
+    static_assert(detail::SourceRow<std::ranges::range_value_t<Source>, typename Rule::Source>,
                   "keyfold: this rule was made for another type of source row");
     if constexpr (std::is_const_v<Source>) {  // a const rvalue cannot be moved on: copy it once
       return with_rule(std::remove_const_t<Source>(rows), std::move(rule));
@@ -108,8 +119,8 @@ class Writes {
   }
 };
 
-/// Writes to a table with something added: `table.once("loader", 7).append(rows)`, `table.metadata("load 7").clear()`.
-/// Refers to the table.
+/// Writes to a table with something added: `table.once("loader", 7).append(rows)`, `table.metadata("load
+/// 7").clear()`. Refers to the table.
 template <class Table, class Row>
 class [[nodiscard]] Writer : public Writes<Writer<Table, Row>, Table, Row> {
  public:

@@ -14,8 +14,8 @@
 
 namespace keyfold::detail {
 
-/// Puts a row into the container, at the end or in key order. Throws what Boost.MultiIndex and the user's hashes and
-/// comparisons throw; strong guarantee.
+/// Puts a row into the container, at the end or in key order. Throws what Boost.MultiIndex and the user's
+/// hashes and comparisons throw; strong guarantee.
 template <class CoreType>
 const typename CoreType::SlotType* add_slot(CoreType& core, Holder<typename CoreType::RowType>&& row) {
   if constexpr (CoreType::ordered) {
@@ -33,10 +33,10 @@ void make_newest(const Slot<Row>& slot, LogEntry<Row>* entry) noexcept {
 
 /// Carries out a validated plan, all or nothing.
 ///
-/// First everything that can fail: room in the key index and the log, and a slot in the container for each row that
-/// is new or changes the key of an index, beside the old one. A failure takes those slots out again, which needs no
-/// comparison and no memory. Then publish(), which cannot fail: it moves rows into and out of slots, changes
-/// pointers, and unlinks what is gone.
+/// First everything that can fail: room in the key index and the log, and a slot in the container for each
+/// row that is new or changes the key of an index, beside the old one. A failure takes those slots out again,
+/// which needs no comparison and no memory. Then publish(), which cannot fail: it moves rows into and out of
+/// slots, changes pointers, and unlinks what is gone.
 template <class CoreType>
 class Applier {
  public:
@@ -69,7 +69,7 @@ class Applier {
     core_.keys.reserve(arrivals);
     core_.graves.reserve(departures);
     for (Entry& entry : plan_.entries) {
-      if (entry.needs_slot()) entry.fresh = add_slot(core_, std::move(*entry.after));
+      if (entry.needs_slot()) entry.fresh = detail::add_slot(core_, std::move(*entry.after));
     }
   }
 
@@ -80,11 +80,18 @@ class Applier {
       prefetch_history(i + prefetch_distance);
       Entry& entry = plan_.entries[i];
       switch (entry.outcome) {
-        case Outcome::insert: arrive(entry, LogKind::insert, core_.next_order++); break;
-        case Outcome::update: entry.needs_slot() ? replace(entry) : update_in_place(entry); break;
-        case Outcome::erase: leave(entry, LogKind::erase); break;
+        case Outcome::insert:
+          arrive(entry, LogKind::insert, core_.next_order++);
+          break;
+        case Outcome::update:
+          entry.needs_slot() ? replace(entry) : update_in_place(entry);
+          break;
+        case Outcome::erase:
+          leave(entry, LogKind::erase);
+          break;
         case Outcome::seen:
-        case Outcome::unchanged: break;
+        case Outcome::unchanged:
+          break;
       }
     }
     for (const Entry& entry : plan_.entries) {
@@ -132,7 +139,7 @@ class Applier {
 
   void update_in_place(Entry& entry) noexcept {
     const Slot<Row>& slot = *entry.slot;
-    make_newest(slot, block().add(LogKind::update, version(), slot.newest, std::move(slot.row)));
+    detail::make_newest(slot, block().add(LogKind::update, version(), slot.newest, std::move(slot.row)));
     slot.row = std::move(*entry.after);
   }
 
@@ -149,14 +156,14 @@ class Applier {
     } else {
       fresh.order = order;
       core_.keys.replace(entry.hash_after, entry.slot, &fresh);
-      make_newest(fresh, move_to_log(entry, LogKind::update));
+      detail::make_newest(fresh, move_to_log(entry, LogKind::update));
     }
   }
 
   void arrive(Entry& entry, LogKind kind, std::uint64_t order) noexcept {
     entry.fresh->order = order;
     entry.arrived = block().add(kind, version(), entry.grave);
-    make_newest(*entry.fresh, entry.arrived);
+    detail::make_newest(*entry.fresh, entry.arrived);
     core_.keys.insert(entry.hash_after, entry.fresh);
     if (entry.grave != nullptr) core_.graves.erase(entry.hash_after, entry.grave);
   }
@@ -184,7 +191,8 @@ class Applier {
   bool published_ = false;
 };
 
-inline void check_identities([[maybe_unused]] const Metrics& metrics, [[maybe_unused]] std::size_t size_before,
+inline void check_identities([[maybe_unused]] const Metrics& metrics,
+                             [[maybe_unused]] std::size_t size_before,
                              [[maybe_unused]] std::size_t size_after) {
   assert(size_after == size_before + metrics.inserted - metrics.deleted);
   assert(metrics.updated == metrics.matched_updated + metrics.not_matched_by_source_updated);
@@ -201,7 +209,7 @@ bool apply(CoreType& core, Plan<typename CoreType::RowType>& plan, CommitNote&& 
   Applier<CoreType> applier(core, plan);
   applier.stage(std::move(note));
   applier.publish();
-  check_identities(plan.metrics, size_before, core.rows.size());
+  detail::check_identities(plan.metrics, size_before, core.rows.size());
   return true;
 }
 

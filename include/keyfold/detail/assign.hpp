@@ -13,20 +13,23 @@
 /// Assigning values to columns: as SQL does it, with an error rather than a silently changed value.
 namespace keyfold::detail {
 
-/// Whether a column of type To takes a value of type From. Text does not become numbers nor numbers text, and what
-/// may be empty does not go where a value must be.
+template <class T>
+concept NumberLike = Arithmetic<T> || std::is_enum_v<T>;
+
+/// Whether a column of type To takes a value of type From. Text does not become numbers nor numbers text, and
+/// what may be empty does not go where a value must be.
 template <class To, class From>
 concept AssignableColumn =
-    std::is_assignable_v<To&, From> &&
-    !(is_nullable_v<std::remove_cvref_t<From>> && !is_optional_v<To>) &&
-    !(StringLike<unwrap_optional_t<To>> && Arithmetic<unwrap_optional_t<std::remove_cvref_t<From>>> &&
+    std::is_assignable_v<To&, From> && !(is_nullable_v<std::remove_cvref_t<From>> && !is_optional_v<To>) &&
+    !(StringLike<unwrap_optional_t<To>> && NumberLike<unwrap_optional_t<std::remove_cvref_t<From>>> &&
       !std::same_as<unwrap_optional_t<std::remove_cvref_t<From>>, char>);
 
 template <std::integral To, class From>
 constexpr bool in_range_of(From value) noexcept {
   if constexpr (std::floating_point<From>) {
     constexpr auto least = static_cast<From>(std::numeric_limits<To>::min());
-    constexpr auto beyond = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;  // a power of two: exact
+    constexpr auto beyond =
+        static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;  // a power of two: exact
     return (value >= least || value > least - 1) && value < beyond;
   } else {
     return !std::cmp_less(+value, +std::numeric_limits<To>::min()) &&
@@ -40,7 +43,8 @@ constexpr bool in_range_of(From value) noexcept {
     return true;
   } else {
     constexpr From most = static_cast<From>(std::numeric_limits<To>::max());
-    return (value >= -most && value <= most) || value - value != 0;  // infinity and NaN fit every floating type
+    return (value >= -most && value <= most) ||
+           value - value != 0;  // infinity and NaN fit every floating type
   }
 }
 
@@ -50,17 +54,17 @@ constexpr bool fits(From value) noexcept {
   if constexpr (std::same_as<To, From>) {
     return true;
   } else if constexpr (std::integral<To>) {
-    return in_range_of<To>(value) && static_cast<From>(static_cast<To>(value)) == value;
+    return detail::in_range_of<To>(value) && static_cast<From>(static_cast<To>(value)) == value;
   } else if constexpr (std::integral<From>) {
     return static_cast<long double>(static_cast<To>(value)) == static_cast<long double>(value);
   } else {
-    return in_range_of<To>(value);
+    return detail::in_range_of<To>(value);
   }
 }
 
 template <class To, class From>
 constexpr To to_number(From value, std::string_view column) {
-  if (!fits<To>(value)) throw ValueOutOfRange(std::string(column), literal_text(value));
+  if (!detail::fits<To>(value)) throw ValueOutOfRange(std::string(column), detail::literal_text(value));
   return static_cast<To>(value);
 }
 
@@ -72,10 +76,12 @@ constexpr void assign(To& column, From&& value, std::string_view name) {
   if constexpr (std::same_as<To, Given>) {
     column = std::forward<From>(value);
   } else if constexpr (Arithmetic<Value> && Arithmetic<Given>) {
-    column = to_number<Value>(value, name);
-  } else if constexpr (Arithmetic<Value> && Arithmetic<unwrap_optional_t<Given>>) {
+    column = detail::to_number<Value>(value, name);
+  } else if constexpr (Arithmetic<Value> && std::is_enum_v<Given>) {
+    column = detail::to_number<Value>(+value, name);  // an unscoped enumeration, which converts
+  } else if constexpr (Arithmetic<Value> && NumberLike<unwrap_optional_t<Given>>) {
     if (value) {
-      column = to_number<Value>(*value, name);
+      detail::assign(column, *value, name);
     } else {
       column = std::nullopt;
     }

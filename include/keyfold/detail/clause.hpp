@@ -22,7 +22,8 @@ inline constexpr bool has_target = kind != ClauseKind::not_matched;
 template <ClauseKind kind>
 inline constexpr bool has_source = kind != ClauseKind::not_matched_by_source;
 
-// --- Callables, in whatever clause they stand -------------------------------------------------------------------
+// --- Callables, in whatever clause they stand
+// -------------------------------------------------------------------
 
 template <class Callable>
 constexpr const auto& callable_of(const Callable& callable) noexcept {
@@ -52,15 +53,16 @@ constexpr bool takes_rows() {
 template <ClauseKind kind, class Callable, class Target, class Source>
 constexpr decltype(auto) call(const Callable& callable, const Scope<Target, Source>& rows) {
   if constexpr (kind == ClauseKind::matched) {
-    return callable_of(callable)(rows.target, rows.source);
+    return detail::callable_of(callable)(rows.target, rows.source);
   } else if constexpr (kind == ClauseKind::not_matched) {
-    return callable_of(callable)(rows.source);
+    return detail::callable_of(callable)(rows.source);
   } else {
-    return callable_of(callable)(rows.target);
+    return detail::callable_of(callable)(rows.target);
   }
 }
 
-// --- Conditions --------------------------------------------------------------------------------------------------
+// --- Conditions
+// --------------------------------------------------------------------------------------------------
 
 /// The condition of a clause without one.
 struct Always {};
@@ -71,8 +73,9 @@ constexpr void check_sides() {
                 "keyfold: a when_not_matched clause has no target row; read source columns only");
   static_assert(has_source<kind> || !Expr::reads_source,
                 "keyfold: a when_not_matched_by_source clause has no source row; read target columns only");
-  static_assert(Expr::template fits<Target, Source>,
-                "keyfold: an expression reads a column of another row type than the merge's target or source");
+  static_assert(
+      Expr::template fits<Target, Source>,
+      "keyfold: an expression reads a column of another row type than the merge's target or source");
 }
 
 template <class Expr, class Rows>
@@ -82,10 +85,11 @@ using value_in_t = std::remove_cvref_t<decltype(std::declval<const Expr&>()(std:
 template <ClauseKind kind, class Condition, class Target, class Source, bool in_on = false>
 constexpr void check_condition() {
   if constexpr (Expression<Condition>) {
-    check_sides<kind, Condition, Target, Source>();
+    detail::check_sides<kind, Condition, Target, Source>();
     if constexpr (Condition::template fits<Target, Source>) {
-      static_assert(std::is_constructible_v<bool, unwrap_optional_t<value_in_t<Condition, Scope<Target, Source>>>>,
-                    "keyfold: a condition must be true or false; compare the value with something");
+      static_assert(
+          std::is_constructible_v<bool, unwrap_optional_t<value_in_t<Condition, Scope<Target, Source>>>>,
+          "keyfold: a condition must be true or false; compare the value with something");
     }
   } else if constexpr (!std::same_as<Condition, Always>) {
     constexpr bool callable = takes_rows<kind, Condition, Target, Source>();
@@ -95,13 +99,15 @@ constexpr void check_condition() {
     static_assert(callable || kind != ClauseKind::matched || in_on,
                   "keyfold: a condition of when_matched must be an expression or callable as "
                   "bool(const Target&, const Source&)");
-    static_assert(callable || kind != ClauseKind::not_matched,
-                  "keyfold: a condition of when_not_matched must be an expression or callable as bool(const Source&)");
+    static_assert(
+        callable || kind != ClauseKind::not_matched,
+        "keyfold: a condition of when_not_matched must be an expression or callable as bool(const Source&)");
     static_assert(callable || kind != ClauseKind::not_matched_by_source,
                   "keyfold: a condition of when_not_matched_by_source must be an expression or callable as "
                   "bool(const Target&)");
     if constexpr (callable) {
-      using Result = decltype(call<kind>(std::declval<const Condition&>(), std::declval<Scope<Target, Source>&>()));
+      using Result = decltype(detail::call<kind>(std::declval<const Condition&>(),
+                                                 std::declval<Scope<Target, Source>&>()));
       static_assert(std::is_constructible_v<bool, unwrap_optional_t<std::remove_cvref_t<Result>>>,
                     "keyfold: a callable condition must return bool");
     }
@@ -113,9 +119,9 @@ constexpr bool holds(const Condition& condition, const Scope<Target, Source>& ro
   if constexpr (std::same_as<Condition, Always>) {
     return true;
   } else if constexpr (Expression<Condition>) {
-    return is_true(condition(rows));
+    return detail::is_true(condition(rows));
   } else {
-    return is_true(call<kind>(condition, rows));
+    return detail::is_true(detail::call<kind>(condition, rows));
   }
 }
 
@@ -130,7 +136,8 @@ void print_condition(std::string& out, const Condition& condition) {
   }
 }
 
-// --- Assignments -------------------------------------------------------------------------------------------------
+// --- Assignments
+// -------------------------------------------------------------------------------------------------
 
 template <class T>
 struct is_literal : std::false_type {};
@@ -152,7 +159,7 @@ constexpr bool is_callable_value() {
 template <ClauseKind kind, class Value, class Target, class Source>
 constexpr decltype(auto) evaluate(const Value& value, const Scope<Target, Source>& rows) {
   if constexpr (is_callable_value<kind, Value, Target, Source>()) {
-    return call<kind>(value.value, rows);
+    return detail::call<kind>(value.value, rows);
   } else {
     return value(rows);
   }
@@ -165,16 +172,19 @@ struct check_assignment {
 
 template <ClauseKind kind, class Row, class Target, class Source, auto Member, class Value>
 struct check_assignment<kind, Row, Target, Source, Assignment<Column<Side::target, Member>, Value>> {
-  static_assert(Readable<Member, Row>, "keyfold: an assignment names a column of another row type than the target");
+  static_assert(Readable<Member, Row>,
+                "keyfold: an assignment names a column of another row type than the target");
 
   static constexpr bool check() {
-    check_sides<kind, Value, Target, Source>();
+    detail::check_sides<kind, Value, Target, Source>();
     if constexpr (Readable<Member, Row> && Value::template fits<Target, Source>) {
-      using Given = decltype(evaluate<kind>(std::declval<const Value&>(), std::declval<const Scope<Target, Source>&>()));
+      using Given = decltype(detail::evaluate<kind>(std::declval<const Value&>(),
+                                                    std::declval<const Scope<Target, Source>&>()));
       using To = member_value_t<Member, Row>;
-      static_assert(is_optional_v<To> || !is_nullable_v<std::remove_cvref_t<Given>>,
-                    "keyfold: a value that may be empty is assigned to a column that never is; give a default with "
-                    "coalesce()");
+      static_assert(
+          is_optional_v<To> || !is_nullable_v<std::remove_cvref_t<Given>>,
+          "keyfold: a value that may be empty is assigned to a column that never is; give a default with "
+          "coalesce()");
       static_assert(AssignableColumn<To, Given>,
                     "keyfold: the value of an assignment does not convert to the type of its column");
     }
@@ -186,7 +196,7 @@ struct check_assignment<kind, Row, Target, Source, Assignment<Column<Side::targe
 template <ClauseKind kind, class Row, class Target, class Source, auto Member, class Value>
 constexpr void run_assignment(Row& out, const Assignment<Column<Side::target, Member>, Value>& assignment,
                               const Scope<Target, Source>& rows) {
-  assign(out.*Member, evaluate<kind>(assignment.value, rows), member_name<Member>);
+  detail::assign(out.*Member, detail::evaluate<kind>(assignment.value, rows), member_name<Member>);
 }
 
 template <auto Member, class Value>
@@ -207,12 +217,13 @@ void print_assignments(std::string& out, const std::tuple<Assignments...>& assig
   const char* separator = "";
   std::apply(
       [&](const auto&... assignment) {
-        ((out += separator, print_assignment(out, assignment), separator = ", "), ...);
+        ((out += separator, detail::print_assignment(out, assignment), separator = ", "), ...);
       },
       assignments);
 }
 
-// --- Columns by name ---------------------------------------------------------------------------------------------
+// --- Columns by name
+// ---------------------------------------------------------------------------------------------
 
 /// Whether a source type brings a value for column `Member` of a target: a column of the same name.
 template <class Source, auto Member>
@@ -232,32 +243,36 @@ constexpr const auto& read_by_name(const Source& source) {
 
 template <auto Member, class Row, class Source>
 struct check_column_by_name {
-  static_assert(AssignableColumn<member_value_t<Member, Row>, decltype(read_by_name<Member>(std::declval<const Source&>()))>,
-                "keyfold: update_all() and insert_all() found a source column of this name whose type does not convert");
+  static_assert(AssignableColumn<member_value_t<Member, Row>,
+                                 decltype(detail::read_by_name<Member>(std::declval<const Source&>()))>,
+                "keyfold: update_all() and insert_all() found a source column of this name whose type does "
+                "not convert");
   static constexpr bool value = true;
 };
 
 /// Named in the compiler's message: the column that is missing.
 template <auto Member, class Source>
 struct insert_all_column {
-  static_assert(has_column_named<Source, Member>(),
-                "keyfold: insert_all() needs every column of the target in the source; the one named here is missing");
+  static_assert(
+      has_column_named<Source, Member>(),
+      "keyfold: insert_all() needs every column of the target in the source; the one named here is missing");
   static constexpr bool value = true;
 };
 
 template <class Row, class Source>
 constexpr void check_column_lists() {
-  static_assert(HasColumns<Row> && HasColumns<Source>,
-                "keyfold: update_all() and insert_all() from another row type need the column lists of both types; "
-                "use BOOST_DESCRIBE_STRUCT or columns_of");
+  static_assert(
+      HasColumns<Row> && HasColumns<Source>,
+      "keyfold: update_all() and insert_all() from another row type need the column lists of both types; "
+      "use BOOST_DESCRIBE_STRUCT or columns_of");
 }
 
 template <class Row, class Source>
 constexpr void copy_columns_by_name(Row& out, const Source& source) {
-  for_each_column<Row>([&]<auto Member, std::size_t>() {
+  detail::for_each_column<Row>([&]<auto Member, std::size_t>() {
     if constexpr (has_column_named<Source, Member>()) {
       if constexpr (check_column_by_name<Member, Row, Source>::value) {
-        assign(out.*Member, read_by_name<Member>(source), member_name<Member>);
+        detail::assign(out.*Member, detail::read_by_name<Member>(source), member_name<Member>);
       }
     }
   });
@@ -268,7 +283,7 @@ template <class Row, class Source>
 Holder<Row> hold_row(Source& source) {
   if constexpr (!std::derived_from<Source, Row>) {
     Row made{};
-    copy_columns_by_name(made, std::as_const(source));
+    detail::copy_columns_by_name(made, std::as_const(source));
     return Holder<Row>(std::move(made));
   } else if constexpr (std::is_const_v<Source>) {
     return Holder<Row>(static_cast<const Row&>(source));
@@ -292,7 +307,8 @@ constexpr void check_insert_all() {
   }
 }
 
-// --- Actions -----------------------------------------------------------------------------------------------------
+// --- Actions
+// -----------------------------------------------------------------------------------------------------
 
 struct DoNothing {
   void print(std::string& out) const { out += "DO NOTHING"; }
@@ -302,7 +318,7 @@ struct Raise {
   std::string_view message;
   void print(std::string& out) const {
     out += "RAISE ";
-    append_text(out, message, Style::literal);
+    detail::append_text(out, message, Style::literal);
   }
 };
 
@@ -323,7 +339,7 @@ struct Update {
   std::tuple<Assignments...> assignments;
   void print(std::string& out) const {
     out += "UPDATE SET ";
-    print_assignments(out, assignments);
+    detail::print_assignments(out, assignments);
   }
 };
 
@@ -332,7 +348,7 @@ struct Insert {
   std::tuple<Assignments...> assignments;
   void print(std::string& out) const {
     out += "INSERT SET ";
-    print_assignments(out, assignments);
+    detail::print_assignments(out, assignments);
   }
 };
 
@@ -350,7 +366,7 @@ struct UpdateWith {
   Callable callable;
   void print(std::string& out) const {
     out += "UPDATE SET ROW ";
-    print_callable(out, callable);
+    detail::print_callable(out, callable);
   }
 };
 
@@ -359,7 +375,7 @@ struct InsertWith {
   Callable callable;
   void print(std::string& out) const {
     out += "INSERT ROW ";
-    print_callable(out, callable);
+    detail::print_callable(out, callable);
   }
 };
 
@@ -396,7 +412,7 @@ struct Clause {
                                              : "WHEN NOT MATCHED BY SOURCE";
     if constexpr (!unconditional) {
       out += " AND ";
-      print_condition(out, condition);
+      detail::print_condition(out, condition);
     }
     out += " THEN ";
     action.print(out);

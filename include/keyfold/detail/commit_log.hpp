@@ -33,8 +33,9 @@ struct CommitRecord {
 
 /// The version log: the commits whose versions can be read, and what older blocks they still need.
 ///
-/// Version v is read by undoing, for each key, the entries with a version above v; so the block of a commit serves
-/// the versions before it. All versions from `oldest` on can be read, and of those before it the tagged ones.
+/// Version v is read by undoing, for each key, the entries with a version above v; so the block of a commit
+/// serves the versions before it. All versions from `oldest` on can be read, and of those before it the
+/// tagged ones.
 template <class Row>
 class CommitLog {
  public:
@@ -62,7 +63,8 @@ class CommitLog {
   }
 
   /// The version that was current at this time: that of the last commit not after it.
-  /// Throws VersionNotFound before the first commit, VersionExpired where the version is gone or cannot be told.
+  /// Throws VersionNotFound before the first commit, VersionExpired where the version is gone or cannot be
+  /// told.
   Version version_at(Timestamp time) const {
     if (!first_commit || time < *first_commit) throw VersionNotFound(time, latest());
     const auto after = std::ranges::upper_bound(records, time, {}, &Record::timestamp);
@@ -75,20 +77,23 @@ class CommitLog {
   }
 
   /// Rows at a readable version.
-  std::size_t table_size(Version version) const noexcept { return version == 0 ? 0 : find(version)->table_size; }
+  std::size_t table_size(Version version) const noexcept {
+    return version == 0 ? 0 : find(version)->table_size;
+  }
 
   const KeyFunctions<Row>& key;
   std::deque<Record> records;          // ascending; a deque: they keep their address while others come and go
   std::vector<LogBlock<Row>> retired;  // ascending: blocks of expired versions that pinned ones may need
   Version oldest = 0;
-  std::vector<Version> pinned;         // tagged versions before `oldest`, ascending
+  std::vector<Version> pinned;  // tagged versions before `oldest`, ascending
   std::optional<Timestamp> first_commit;
   std::optional<Timestamp> last_expired;  // time of version oldest - 1
-  std::size_t unswept = 0;             // bytes retired since the last sweep
-  std::size_t swept = 0;               // bytes that the last sweep left in `retired`
+  std::size_t unswept = 0;                // bytes retired since the last sweep
+  std::size_t swept = 0;                  // bytes that the last sweep left in `retired`
 };
 
-/// The change as its key sees it: an update that changes the key takes the row from one key and gives it to another.
+/// The change as its key sees it: an update that changes the key takes the row from one key and gives it to
+/// another.
 template <class Row>
 Change<Row> change_of_key(const LogEntry<Row>& entry) {
   if (!entry.has_before()) return Change<Row>::insert(entry.after());
@@ -99,23 +104,24 @@ Change<Row> change_of_key(const LogEntry<Row>& entry) {
 /// The change of a commit that an entry begins; `rekey_in` entries are part of the one before.
 template <class Row>
 Change<Row> change_of(const LogBlock<Row>& block, const LogEntry<Row>& entry) {
-  if (entry.kind() != LogKind::rekey_out) return change_of_key(entry);
+  if (entry.kind() != LogKind::rekey_out) return detail::change_of_key(entry);
   return Change<Row>::update(entry.before().get(), block.next(&entry)->after());
 }
 
-/// Calls `visit` with each change of a commit, as a value. Throws VersionExpired once the commit has lost them.
+/// Calls `visit` with each change of a commit, as a value. Throws VersionExpired once the commit has lost
+/// them.
 template <class Row, class Visit>
 void for_each_change(const CommitLog<Row>& log, const CommitRecord<Row>& record, Visit visit) {
   if (!record.has_changes) throw VersionExpired(record.version - 1, log.oldest);
   for (const auto* entry = record.block.first(); entry != nullptr; entry = record.block.next(entry)) {
-    if (entry->kind() != LogKind::rekey_in) visit(change_of(record.block, *entry));
+    if (entry->kind() != LogKind::rekey_in) visit(detail::change_of(record.block, *entry));
   }
 }
 
 template <class Row>
 ChangeSet<Row> changes_of(const CommitLog<Row>& log, const CommitRecord<Row>& record) {
   std::vector<Change<Row>> changes;
-  for_each_change(log, record, [&](Change<Row>&& change) { changes.push_back(std::move(change)); });
+  detail::for_each_change(log, record, [&](Change<Row>&& change) { changes.push_back(std::move(change)); });
   return ChangeSet<Row>(std::move(changes), log.key);
 }
 

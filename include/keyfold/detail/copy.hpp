@@ -21,7 +21,8 @@ class CoreCopy {
     copy_rows();
     for (const auto& [old_entry, entry] : entries_) link(*old_entry, *entry);
     to_->graves.reserve(from.graves.size());
-    from.graves.for_each([this](std::uint64_t hash, const Entry& grave) { to_->graves.insert(hash, copy_of(&grave)); });
+    from.graves.for_each(
+        [this](std::uint64_t hash, const Entry& grave) { to_->graves.insert(hash, copy_of(&grave)); });
     to_->tags = from.tags;
     to_->applied = from.applied;
     to_->next_order = from.next_order;
@@ -36,8 +37,9 @@ class CoreCopy {
     CommitLog<Row>& to = *to_->log;
     for (const LogBlock<Row>& block : from.retired) to.retired.push_back(copy_block(block));
     for (const CommitRecord<Row>& record : from.records) {
-      to.records.push_back({record.version, record.timestamp, record.operation, record.parameters, record.metrics,
-                            record.metadata, record.table_size, record.has_changes, copy_block(record.block)});
+      to.records.push_back({record.version, record.timestamp, record.operation, record.parameters,
+                            record.metrics, record.metadata, record.table_size, record.has_changes,
+                            copy_block(record.block)});
     }
     to.oldest = from.oldest;
     to.pinned = from.pinned;
@@ -50,12 +52,13 @@ class CoreCopy {
   LogBlock<Row> copy_block(const LogBlock<Row>& from) {
     std::size_t bare = 0;
     std::size_t images = 0;
-    for (const Entry* entry = from.first(); entry != nullptr; entry = from.next(entry)) ++(entry->has_before() ? images : bare);
+    for (const Entry* entry = from.first(); entry != nullptr; entry = from.next(entry))
+      ++(entry->has_before() ? images : bare);
     LogBlock<Row> to(bare, images);
     for (const Entry* entry = from.first(); entry != nullptr; entry = from.next(entry)) {
-      entries_[entry] = entry->has_before()
-                            ? to.add(entry->kind(), entry->version(), nullptr, Holder<Row>(entry->before().get()))
-                            : to.add(entry->kind(), entry->version(), nullptr);
+      entries_[entry] = entry->has_before() ? to.add(entry->kind(), entry->version(), nullptr,
+                                                     Holder<Row>(entry->before().get()))
+                                            : to.add(entry->kind(), entry->version(), nullptr);
     }
     return to;
   }
@@ -64,9 +67,9 @@ class CoreCopy {
     to_->keys.reserve(from_.rows.size());
     for (const Slot<Row>& slot : from_.rows) {
       const Slot<Row>& copy = *add_slot(*to_, Holder<Row>(slot.get()));
-      to_->keys.insert(hash_of(CoreType::key_of(copy.get())), &copy);
+      to_->keys.insert(detail::hash_of(CoreType::key_of(copy.get())), &copy);
       copy.order = slot.order;
-      if (slot.newest != nullptr) make_newest(copy, copy_of(slot.newest));
+      if (slot.newest != nullptr) detail::make_newest(copy, copy_of(slot.newest));
     }
   }
 

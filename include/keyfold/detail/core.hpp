@@ -33,8 +33,8 @@ struct SlotKey {
   result_type operator()(const Slot<Row>& slot) const { return Parts::of(slot.get()); }
 };
 
-// Every index of the container is non-unique: while a write is carried out the old and the new row both stand in
-// it. Uniqueness is judged on the final state, by validate().
+// Every index of the container is non-unique: while a write is carried out the old and the new row both stand
+// in it. Uniqueness is judged on the final state, by validate().
 
 template <class Row, class KeySpec>
 struct row_order {
@@ -54,8 +54,8 @@ struct secondary_index<Row, OrderedBy<P...>> {
   using type = boost::multi_index::ordered_non_unique<SlotKey<Row, Parts<P...>>, KeyLess>;
 };
 
-/// The state of a table: rows in Boost.MultiIndex (their order and the secondary indexes), the primary key in an
-/// index of its own beside it, and the version log.
+/// The state of a table: rows in Boost.MultiIndex (their order and the secondary indexes), the primary key in
+/// an index of its own beside it, and the version log.
 template <class Row, class KeySpec, class... Specs>
 struct Core {
   using RowType = Row;
@@ -76,11 +76,12 @@ struct Core {
 
   template <class Key>
   const SlotType* find(const Key& key, std::uint64_t hash) const {
-    return keys.find(hash, [&](const SlotType& slot) { return equal_values(key_of(slot.get()), key); });
+    return keys.find(hash,
+                     [&](const SlotType& slot) { return detail::equal_values(key_of(slot.get()), key); });
   }
   template <class Key>
   const SlotType* find(const Key& key) const {
-    return find(key, hash_of(key));
+    return find(key, detail::hash_of(key));
   }
 
   /// Index number `N` (from 0) of the secondary indexes.
@@ -96,7 +97,9 @@ struct Core {
   /// The newest change of a key that no row has, or null.
   template <class Key>
   LogEntry<Row>* find_grave(const Key& key, std::uint64_t hash) const {
-    return graves.find(hash, [&](const LogEntry<Row>& entry) { return equal_values(key_of(entry.before().get()), key); });
+    return graves.find(hash, [&](const LogEntry<Row>& entry) {
+      return detail::equal_values(key_of(entry.before().get()), key);
+    });
   }
 
   /// The newest change of a key, whether or not a row has it now; null if the log has none.
@@ -110,8 +113,8 @@ struct Core {
   Rows rows;
   KeyIndex<const SlotType> keys;
   KeyIndex<LogEntry<Row>> graves;  // keys without a row, by the change that took the row away
-  std::shared_ptr<CommitLog<Row>> log =
-      std::make_shared<CommitLog<Row>>(key_functions<KeyParts, Row>);  // never shared for keeps, see MergeResult
+  std::shared_ptr<CommitLog<Row>> log = std::make_shared<CommitLog<Row>>(
+      key_functions<KeyParts, Row>);  // never shared for keeps, see MergeResult
   std::map<std::string, Version, std::less<>> tags;
   std::map<std::string, std::uint64_t, std::less<>> applied;  // by application: its last number, see once()
   std::shared_ptr<Subscribers<Row>> subscribers = std::make_shared<Subscribers<Row>>();
@@ -159,10 +162,12 @@ class WriteScope {
 /// Throws InvalidKey if a part of the key is NaN.
 template <auto... Members, class Key>
 void require_valid_key(Parts<Members...>, const Key& key, Position position) {
-  if (!is_nan(key)) return;
+  if (!detail::is_nan(key)) return;
   constexpr std::array<std::string_view, sizeof...(Members)> names{member_name<Members>...};
   std::size_t part = 0;
-  std::apply([&](const auto&... value) { static_cast<void>(((is_nan(value) || (++part, false)) || ...)); }, key);
+  std::apply(
+      [&](const auto&... value) { static_cast<void>(((detail::is_nan(value) || (++part, false)) || ...)); },
+      key);
   throw InvalidKey(std::string(names[part]), position);
 }
 

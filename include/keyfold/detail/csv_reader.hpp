@@ -59,7 +59,7 @@ class CsvReader {
                         std::to_string(width_) + "; is a separator or a quote missing?");
     }
     row = Row();
-    for_each_column<Row>([&]<auto Member, std::size_t I>() {
+    detail::for_each_column<Row>([&]<auto Member, std::size_t I>() {
       static_assert(is_data_member<Member>, "keyfold: CSV can only be read into data members");
       if (place_[I] != nowhere) assign(row.*Member, records_.fields()[place_[I]], I);
     });

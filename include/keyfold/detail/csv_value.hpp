@@ -46,7 +46,7 @@ std::optional<T> parse_number(std::string_view text) {
 template <class T>
 std::string number_text(T number) {
   std::string out;
-  append_number(out, number);
+  detail::append_number(out, number);
   return out;
 }
 

@@ -34,7 +34,8 @@ class CsvWriter {
   }
 
   void write(const Row& row) {
-    for_each_column<Row>([&]<auto Member, std::size_t I>() { append_value(read<Member>(row), I); });
+    detail::for_each_column<Row>(
+        [&]<auto Member, std::size_t I>() { append_value(detail::read<Member>(row), I); });
     end_record();
   }
 
@@ -49,8 +50,8 @@ class CsvWriter {
     using Plain = unwrap_optional_t<Value>;
     static_assert(CsvWritable<Plain>,
                   "keyfold: CSV does not know the type of this column; specialise keyfold::csv_value for it");
-    if (!has_value(value)) return append({}, false);
-    const std::optional<std::string> text = csv_value<Plain>::text(value_of(value));
+    if (!detail::has_value(value)) return append({}, false);
+    const std::optional<std::string> text = csv_value<Plain>::text(detail::value_of(value));
     if (!text) refuse(column, csv_value<Plain>::expected());
     append(*text, text->empty() && (is_optional_v<Value> || column_count<Row> == 1));
   }

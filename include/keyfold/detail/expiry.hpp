@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-/// Letting old versions go. expire() decides what is readable from now on; Sweep frees what no readable version
-/// needs. A sweep that fails for want of memory changes nothing and is made up for by the next.
+/// Letting old versions go. expire() decides what is readable from now on; Sweep frees what no readable
+/// version needs. A sweep that fails for want of memory changes nothing and is made up for by the next.
 namespace keyfold::detail {
 
-/// Rewrites the log before the oldest version of the unbroken sequence. Of the entries of a key between two kept versions only the oldest is
-/// needed: its before image is what the earlier version reads. Those up to the earliest kept version are not needed
-/// at all.
+/// Rewrites the log before the oldest version of the unbroken sequence. Of the entries of a key between two
+/// kept versions only the oldest is needed: its before image is what the earlier version reads. Those up to
+/// the earliest kept version are not needed at all.
 template <class CoreType>
 class Sweep {
  public:
@@ -23,11 +23,13 @@ class Sweep {
   using Entry = LogEntry<Row>;
   using Block = LogBlock<Row>;
 
-  /// Works out the new blocks; allocates them. Throws std::bad_alloc and what the user's hashes and comparisons throw.
+  /// Works out the new blocks; allocates them. Throws std::bad_alloc and what the user's hashes and
+  /// comparisons throw.
   explicit Sweep(CoreType& core) : core_(core), log_(*core.log), kept_(log_.pinned) {
     if (kept_.empty() || kept_.back() != log_.oldest - 1) kept_.push_back(log_.oldest - 1);
     for (const Block& block : log_.retired) {
-      for (Entry* entry = const_cast<Block&>(block).first(); entry != nullptr; entry = block.next(entry)) visit(*entry);
+      for (Entry* entry = const_cast<Block&>(block).first(); entry != nullptr; entry = block.next(entry))
+        visit(*entry);
     }
     allocate();
   }
@@ -68,7 +70,8 @@ class Sweep {
   void visit(Entry& entry) {
     const Above above = find_above(entry);
     const std::size_t interval = interval_of(entry);
-    if (above.entry != nullptr && above.entry->version() <= kept_[interval]) return;  // not the top of its run
+    if (above.entry != nullptr && above.entry->version() <= kept_[interval])
+      return;  // not the top of its run
     Run run{.above = above, .top = &entry, .interval = interval};
     descend(run);
     runs_.push_back(run);
@@ -78,7 +81,7 @@ class Sweep {
   Above find_above(Entry& entry) const {
     if (entry.leaves_row()) return {entry.newer_slot(), entry.newer_entry(), 0};
     const auto key = CoreType::key_of(entry.before().get());
-    const std::uint64_t hash = hash_of(key);
+    const std::uint64_t hash = detail::hash_of(key);
     const Slot<Row>* slot = core_.find(key, hash);
     Entry* newer = slot != nullptr ? slot->newest : core_.find_grave(key, hash);
     if (newer == &entry) return {slot, nullptr, hash};
@@ -88,10 +91,12 @@ class Sweep {
 
   void descend(Run& run) {
     const Entry* ending = nullptr;  // of the life that the walk is in
-    for (Entry* entry = run.top; entry != nullptr && interval_of(*entry) == run.interval; entry = entry->older) {
+    for (Entry* entry = run.top; entry != nullptr && interval_of(*entry) == run.interval;
+         entry = entry->older) {
       if (!entry->leaves_row()) ending = entry;
       run.bottom = entry;
-      if (!entry->has_before() && entry->older != nullptr && interval_of(*entry->older) == run.interval) ending = nullptr;
+      if (!entry->has_before() && entry->older != nullptr && interval_of(*entry->older) == run.interval)
+        ending = nullptr;
     }
     if (run.bottom->has_before()) {
       run.keep = ending != nullptr ? Keep::erase : Keep::update;
@@ -108,7 +113,8 @@ class Sweep {
       ++(run.keep == Keep::insert ? counts[run.interval].first : counts[run.interval].second);
     }
     for (const auto& [bare, images] : counts) blocks_.emplace_back(bare, images);
-    // From the top of each chain down, so that what leads to a run has its final place when the run is reached.
+    // From the top of each chain down, so that what leads to a run has its final place when the run is
+    // reached.
     std::ranges::sort(runs_, std::ranges::greater{}, &Run::interval);
     for (const Run& run : runs_) bottoms_.emplace(run.bottom, &run);
   }
@@ -157,7 +163,8 @@ class Sweep {
 
   CoreType& core_;
   CommitLog<Row>& log_;
-  std::vector<Version> kept_;  // bounds of the intervals, ascending: pinned versions, and the last one retired
+  std::vector<Version>
+      kept_;  // bounds of the intervals, ascending: pinned versions, and the last one retired
   std::vector<Run> runs_;
   std::unordered_map<const Entry*, const Run*> bottoms_;
   std::vector<Block> blocks_;
@@ -173,13 +180,14 @@ Version first_kept(const CoreType& core, const KeepLastVersions& rule) {
 template <class CoreType>
 Version first_kept(const CoreType& core, const OlderThan& rule) {
   const auto& records = core.log->records;
-  const auto first = std::ranges::lower_bound(records, rule.time, {}, [](const auto& record) { return record.timestamp; });
+  const auto first =
+      std::ranges::lower_bound(records, rule.time, {}, [](const auto& record) { return record.timestamp; });
   if (first == records.begin()) return core.log->oldest;
   return first == records.end() ? core.version() : first->version;
 }
 template <class CoreType>
 Version first_kept(const CoreType& core, const KeepFor& rule) {
-  return first_kept(core, OlderThan{core.options.clock() - rule.duration});
+  return detail::first_kept(core, OlderThan{core.options.clock() - rule.duration});
 }
 
 /// The versions that would no longer be readable, ascending.
@@ -239,16 +247,27 @@ void sweep(CoreType& core) {
   for (const auto& block : core.log->retired) core.log->swept += block.bytes();
 }
 
-/// Applies the table's retention after a commit. It must not fail, and is made up for later if it does. With tags
-/// on old versions it sweeps only when it pays, so that the cost of a commit does not grow with what tags hold.
+/// sweep(), put off to the next time if it fails.
+template <class CoreType>
+void try_sweep(CoreType& core) noexcept {
+  try {
+    detail::sweep(core);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): nothing was changed
+  }
+}
+
+/// Applies the table's retention after a commit. It must not fail, and is made up for later if it does. With
+/// tags on old versions it sweeps only when it pays, so that the cost of a commit does not grow with what
+/// tags hold.
 template <class CoreType>
 void apply_retention(CoreType& core) noexcept {
   if (!core.options.retention) return;
   try {
-    const Version first = std::visit([&](const auto& rule) { return first_kept(core, rule); }, *core.options.retention);
+    const Version first =
+        std::visit([&](const auto& rule) { return detail::first_kept(core, rule); }, *core.options.retention);
     if (first <= core.log->oldest) return;
-    retire(core, first);
-    if (core.log->pinned.empty() || core.log->unswept >= core.log->swept) sweep(core);
+    detail::retire(core, first);
+    if (core.log->pinned.empty() || core.log->unswept >= core.log->swept) detail::try_sweep(core);
   } catch (...) {  // NOLINT(bugprone-empty-catch): the next commit tries again
   }
 }

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <type_traits>
 
-/// The nodes that expressions are made of. Each evaluates itself against a Scope, prints itself, and knows which
-/// sides it reads.
+/// The nodes that expressions are made of. Each evaluates itself against a Scope, prints itself, and knows
+/// which sides it reads.
 namespace keyfold::detail {
 
 enum class Side : std::uint8_t { source, target };
@@ -61,9 +61,9 @@ struct Column : ExpressionBase {
   template <class Target, class Source>
   constexpr decltype(auto) operator()(const Scope<Target, Source>& rows) const {
     if constexpr (side == Side::source) {
-      return read<Member>(rows.source);
+      return detail::read<Member>(rows.source);
     } else {
-      return read<Member>(rows.target);
+      return detail::read<Member>(rows.target);
     }
   }
 
@@ -92,7 +92,7 @@ struct Literal : ExpressionBase {
   constexpr const T& operator()(const Rows&) const noexcept {
     return value;
   }
-  void print(std::string& out) const { append_value(out, value, Style::literal); }
+  void print(std::string& out) const { detail::append_value(out, value, Style::literal); }
 };
 
 template <class T>
@@ -124,6 +124,8 @@ template <class T>
 constexpr auto operand(const T& value) {
   if constexpr (Expression<T>) {
     return value;
+  } else if constexpr (std::is_array_v<T>) {
+    return Operand<T>(detail::as_text(value));
   } else {
     return Operand<T>(value);
   }
@@ -168,8 +170,10 @@ struct Equal {
     if constexpr (std::integral<A> && std::integral<B>) {
       return std::cmp_equal(+a, +b);
     } else {
-      static_assert(requires { a == b; }, "keyfold: the two sides of a comparison have types without a common ==");
-      return with_common_type(a, b, [](const auto& x, const auto& y) { return static_cast<bool>(x == y); });
+      static_assert(
+          requires { a == b; }, "keyfold: the two sides of a comparison have types without a common ==");
+      return detail::with_common_type(a, b,
+                                      [](const auto& x, const auto& y) { return static_cast<bool>(x == y); });
     }
   }
 };
@@ -187,8 +191,10 @@ struct Less {
     if constexpr (std::integral<A> && std::integral<B>) {
       return std::cmp_less(+a, +b);
     } else {
-      static_assert(requires { a < b; }, "keyfold: the two sides of a comparison have types without a common <");
-      return with_common_type(a, b, [](const auto& x, const auto& y) { return static_cast<bool>(x < y); });
+      static_assert(
+          requires { a < b; }, "keyfold: the two sides of a comparison have types without a common <");
+      return detail::with_common_type(a, b,
+                                      [](const auto& x, const auto& y) { return static_cast<bool>(x < y); });
     }
   }
 };
@@ -199,8 +205,10 @@ struct LessEqual {
     if constexpr (std::integral<A> && std::integral<B>) {
       return std::cmp_less_equal(+a, +b);
     } else {
-      static_assert(requires { a <= b; }, "keyfold: the two sides of a comparison have types without a common <=");
-      return with_common_type(a, b, [](const auto& x, const auto& y) { return static_cast<bool>(x <= y); });
+      static_assert(
+          requires { a <= b; }, "keyfold: the two sides of a comparison have types without a common <=");
+      return detail::with_common_type(a, b,
+                                      [](const auto& x, const auto& y) { return static_cast<bool>(x <= y); });
     }
   }
 };
@@ -229,7 +237,7 @@ struct Comparison : BinaryNode<A, B> {
   constexpr auto operator()(const Rows& rows) const {
     return compare(a(rows), b(rows));
   }
-  void print(std::string& out) const { print_infix(out, a, Operation::symbol, b); }
+  void print(std::string& out) const { detail::print_infix(out, a, Operation::symbol, b); }
 
  private:
   template <class X, class Y>
@@ -237,8 +245,8 @@ struct Comparison : BinaryNode<A, B> {
     if constexpr (std::same_as<X, std::nullopt_t> || std::same_as<Y, std::nullopt_t>) {
       return std::optional<bool>();
     } else if constexpr (is_optional_v<X> || is_optional_v<Y>) {
-      if (!has_value(x) || !has_value(y)) return std::optional<bool>();
-      return std::optional<bool>(Operation::apply(value_of(x), value_of(y)));
+      if (!detail::has_value(x) || !detail::has_value(y)) return std::optional<bool>();
+      return std::optional<bool>(Operation::apply(detail::value_of(x), detail::value_of(y)));
     } else {
       return Operation::apply(x, y);
     }
@@ -250,11 +258,11 @@ struct Plus {
   template <class A, class B>
   static constexpr auto apply(const A& a, const B& b) {
     if constexpr (StringLike<A> && StringLike<B>) {
-      std::string out(std::string_view{a});
-      out += std::string_view(b);
+      std::string out(detail::as_text(a));
+      out += detail::as_text(b);
       return out;
     } else {
-      return with_common_type(a, b, [](const auto& x, const auto& y) { return x + y; });
+      return detail::with_common_type(a, b, [](const auto& x, const auto& y) { return x + y; });
     }
   }
 };
@@ -262,14 +270,14 @@ struct Minus {
   static constexpr std::string_view symbol = "-";
   template <class A, class B>
   static constexpr auto apply(const A& a, const B& b) {
-    return with_common_type(a, b, [](const auto& x, const auto& y) { return x - y; });
+    return detail::with_common_type(a, b, [](const auto& x, const auto& y) { return x - y; });
   }
 };
 struct Times {
   static constexpr std::string_view symbol = "*";
   template <class A, class B>
   static constexpr auto apply(const A& a, const B& b) {
-    return with_common_type(a, b, [](const auto& x, const auto& y) { return x * y; });
+    return detail::with_common_type(a, b, [](const auto& x, const auto& y) { return x * y; });
   }
 };
 
@@ -282,15 +290,15 @@ struct Arithmetics : BinaryNode<A, B> {
   constexpr auto operator()(const Rows& rows) const {
     return compute(a(rows), b(rows));
   }
-  void print(std::string& out) const { print_infix(out, a, Operation::symbol, b); }
+  void print(std::string& out) const { detail::print_infix(out, a, Operation::symbol, b); }
 
  private:
   template <class X, class Y>
   static constexpr auto compute(const X& x, const Y& y) {
     if constexpr (is_optional_v<X> || is_optional_v<Y>) {
-      using Result = decltype(Operation::apply(value_of(x), value_of(y)));
-      if (!has_value(x) || !has_value(y)) return std::optional<Result>();
-      return std::optional<Result>(Operation::apply(value_of(x), value_of(y)));
+      using Result = decltype(Operation::apply(detail::value_of(x), detail::value_of(y)));
+      if (!detail::has_value(x) || !detail::has_value(y)) return std::optional<Result>();
+      return std::optional<Result>(Operation::apply(detail::value_of(x), detail::value_of(y)));
     } else {
       return Operation::apply(x, y);
     }
@@ -325,7 +333,8 @@ struct Or {
   static constexpr bool settled_by = true;
 };
 
-/// AND and OR in three-valued logic; the right side is evaluated only if the left one does not settle the result.
+/// AND and OR in three-valued logic; the right side is evaluated only if the left one does not settle the
+/// result.
 template <class Operation, class A, class B>
 struct Logic : BinaryNode<A, B> {
   A a;
@@ -341,19 +350,19 @@ struct Logic : BinaryNode<A, B> {
       if (settles<settled_by>(x)) return std::optional<bool>(settled_by);
       const Y& y = b(rows);
       if (settles<settled_by>(y)) return std::optional<bool>(settled_by);
-      return has_value(x) && has_value(y) ? std::optional<bool>(!settled_by) : std::nullopt;
+      return detail::has_value(x) && has_value(y) ? std::optional<bool>(!settled_by) : std::nullopt;
     } else if constexpr (settled_by) {
       return static_cast<bool>(a(rows)) || static_cast<bool>(b(rows));
     } else {
       return static_cast<bool>(a(rows)) && static_cast<bool>(b(rows));
     }
   }
-  void print(std::string& out) const { print_infix(out, a, Operation::symbol, b); }
+  void print(std::string& out) const { detail::print_infix(out, a, Operation::symbol, b); }
 
  private:
   template <bool value, class Truth>
   static constexpr bool settles(const Truth& truth) {
-    return value ? is_true(truth) : is_false(truth);
+    return value ? detail::is_true(truth) : detail::is_false(truth);
   }
 };
 
@@ -392,7 +401,7 @@ struct IsNull : UnaryNode<A> {
 
   template <class Rows>
   constexpr bool operator()(const Rows& rows) const {
-    return !has_value(a(rows));
+    return !detail::has_value(a(rows));
   }
   void print(std::string& out) const {
     out += '(';
@@ -408,9 +417,9 @@ struct Same : BinaryNode<A, B> {
 
   template <class Rows>
   constexpr bool operator()(const Rows& rows) const {
-    return equal_values(a(rows), b(rows));
+    return detail::equal_values(a(rows), b(rows));
   }
-  void print(std::string& out) const { print_infix(out, a, "IS NOT DISTINCT FROM", b); }
+  void print(std::string& out) const { detail::print_infix(out, a, "IS NOT DISTINCT FROM", b); }
 };
 
 /// A type for either of two values: text is copied, and integers of either sign keep their value.
@@ -424,7 +433,8 @@ struct chosen_type<X, Y> {
   using type = std::string;
 };
 template <std::integral X, std::integral Y>
-  requires(std::is_signed_v<X> != std::is_signed_v<Y> && std::max(sizeof(X), sizeof(Y)) < sizeof(std::int64_t))
+  requires(std::is_signed_v<X> != std::is_signed_v<Y> &&
+           std::max(sizeof(X), sizeof(Y)) < sizeof(std::int64_t))
 struct chosen_type<X, Y> {
   using type = std::int64_t;
 };
@@ -451,15 +461,17 @@ struct Coalesce : BinaryNode<A, B> {
   static constexpr auto choose(const X& x, const Y& y) {
     using Value = typename chosen_type<unwrap_optional_t<X>, unwrap_optional_t<Y>>::type;
     using Result = std::conditional_t<is_optional_v<Y>, std::optional<Value>, Value>;
-    if (has_value(x)) return Result(chosen<Value>(value_of(x)));
-    if (has_value(y)) return Result(chosen<Value>(value_of(y)));
+    if (detail::has_value(x)) return Result(chosen<Value>(detail::value_of(x)));
+    if (detail::has_value(y)) return Result(chosen<Value>(detail::value_of(y)));
     return Result();
   }
 
   template <class Value, class X>
   static constexpr Value chosen(const X& x) {
     if constexpr (Arithmetic<X>) {
-      return to_number<Value>(x, "coalesce()");
+      return detail::to_number<Value>(x, "coalesce()");
+    } else if constexpr (StringLike<X>) {
+      return Value(detail::as_text(x));
     } else {
       return Value(x);
     }

@@ -53,7 +53,8 @@ struct AnyBase {
   }
 };
 
-/// Whether the initializer after the first `before` ones fills a whole field: it does not where a C array begins.
+/// Whether the initializer after the first `before` ones fills a whole field: it does not where a C array
+/// begins.
 template <class Row, std::size_t... Before, std::size_t... After>
 constexpr bool starts_a_field(std::index_sequence<Before...>, std::index_sequence<After...>) {
   return requires {
@@ -63,14 +64,16 @@ constexpr bool starts_a_field(std::index_sequence<Before...>, std::index_sequenc
 
 template <class Row, std::size_t... I>
 constexpr bool without_arrays(std::index_sequence<I...>) {
-  return (starts_a_field<Row>(std::make_index_sequence<I>(), std::make_index_sequence<sizeof...(I) - I - 1>()) && ...);
+  return (
+      starts_a_field<Row>(std::make_index_sequence<I>(), std::make_index_sequence<sizeof...(I) - I - 1>()) &&
+      ...);
 }
 
 /// Aggregates that Boost.PFR can take apart: without bases and not too wide.
 template <class Row>
-concept Decomposable = std::is_aggregate_v<Row> && !std::is_polymorphic_v<Row> &&
-                       !requires { Row{AnyBase<Row>{}}; } &&
-                       !initializable_from<Row>(std::make_index_sequence<65>());
+concept Decomposable = std::is_aggregate_v<Row> && !std::is_polymorphic_v<Row> && !requires {
+  Row{AnyBase<Row>{}};
+} && !initializable_from<Row>(std::make_index_sequence<65>());
 
 /// A field that is a C array takes one initializer for each element.
 template <class Field>
@@ -88,12 +91,13 @@ constexpr std::size_t initializers(MemberList<Members...>) {
   return (std::size_t{0} + ... + initializers(Members));
 }
 
-/// Whether `Listed` and `Ignored` together name every field of the aggregate Row. Always true where it cannot be
-/// known: classes with constructors or private members, and lists that reach into a base.
+/// Whether `Listed` and `Ignored` together name every field of the aggregate Row. Always true where it cannot
+/// be known: classes with constructors or private members, and lists that reach into a base.
 template <class Row, class Listed, class Ignored>
 constexpr bool complete = [] {
   if constexpr (std::is_aggregate_v<Row> && Listed::template all_own<Row>) {
-    return !initializable_from<Row>(std::make_index_sequence<initializers(Listed{}) + initializers(Ignored{}) + 1>());
+    return !initializable_from<Row>(
+        std::make_index_sequence<initializers(Listed{}) + initializers(Ignored{}) + 1>());
   } else {
     return true;
   }
@@ -108,14 +112,15 @@ constexpr bool comparable_fields(std::index_sequence<I...> fields) {
   }
 }
 
-/// A defaulted operator== calls a row with NaN different from itself; this compares such a row field by field.
+/// A defaulted operator== calls a row with NaN different from itself; this compares such a row field by
+/// field.
 template <class Row>
 constexpr bool same_fields_with_nan([[maybe_unused]] const Row& a, [[maybe_unused]] const Row& b) {
   if constexpr (Decomposable<Row>) {
     constexpr auto fields = std::make_index_sequence<boost::pfr::tuple_size_v<Row>>();
     if constexpr (comparable_fields<Row>(fields)) {
       return !static_cast<bool>(b == b) && [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return (equal_values(boost::pfr::get<I>(a), boost::pfr::get<I>(b)) && ...);
+        return (detail::equal_values(boost::pfr::get<I>(a), boost::pfr::get<I>(b)) && ...);
       }(fields);
     }
   }

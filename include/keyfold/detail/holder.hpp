@@ -9,11 +9,12 @@ namespace keyfold::detail {
 
 /// Rows whose moves cannot fail are kept in place.
 template <class Row>
-concept NothrowMovable = std::is_nothrow_move_constructible_v<Row> && std::is_nothrow_move_assignable_v<Row> &&
-                         std::is_nothrow_destructible_v<Row>;
+concept NothrowMovable = std::is_nothrow_move_constructible_v<Row> &&
+                         std::is_nothrow_move_assignable_v<Row> && std::is_nothrow_destructible_v<Row>;
 
-/// Holds one row and moves without ever throwing, whatever the row's own moves do: a row that cannot promise that
-/// is kept behind a pointer. This is what lets a planned write be carried out without a step that can fail.
+/// Holds one row and moves without ever throwing, whatever the row's own moves do: a row that cannot promise
+/// that is kept behind a pointer. This is what lets a planned write be carried out without a step that can
+/// fail.
 template <class Row>
 class Holder {
  public:

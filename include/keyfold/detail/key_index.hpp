@@ -9,14 +9,15 @@
 
 namespace keyfold::detail {
 
-/// An open-addressing index from 64-bit hashes to items that live elsewhere. Linear probing with backward-shift
-/// deletion (Knuth, The Art of Computer Programming 3, 6.4, algorithm R), so there are no tombstones.
+/// An open-addressing index from 64-bit hashes to items that live elsewhere. Linear probing with
+/// backward-shift deletion (Knuth, The Art of Computer Programming 3, 6.4, algorithm R), so there are no
+/// tombstones.
 ///
-/// It grows step by step: after a growth the items of the old array move over a few at each insertion, whole runs
-/// at a time, so that no single insertion pays for a rehash.
+/// It grows step by step: after a growth the items of the old array move over a few at each insertion, whole
+/// runs at a time, so that no single insertion pays for a rehash.
 ///
-/// Only reserve() allocates; the rest is noexcept but for the caller's equality. Several items may have one hash,
-/// and even one key: that is the caller's business, and lets a write swap keys in any order.
+/// Only reserve() allocates; the rest is noexcept but for the caller's equality. Several items may have one
+/// hash, and even one key: that is the caller's business, and lets a write swap keys in any order.
 template <class Item>
 class KeyIndex {
  public:
@@ -97,11 +98,16 @@ class KeyIndex {
   static constexpr std::size_t minimum_capacity = 16;
   static constexpr std::size_t positions_per_insert = 16;  // of the old array, moved at each insertion
 
-  // Three quarters full at the most. The old array, as full as that, has moved long before the new one fills up.
+  // Three quarters full at the most. The old array, as full as that, has moved long before the new one fills
+  // up.
   static constexpr std::size_t limit(std::size_t capacity) noexcept { return capacity / 4 * 3; }
 
-  static std::size_t home(const Entries& table, std::uint64_t hash) noexcept { return hash & (table.size() - 1); }
-  static std::size_t next(const Entries& table, std::size_t at) noexcept { return (at + 1) & (table.size() - 1); }
+  static std::size_t home(const Entries& table, std::uint64_t hash) noexcept {
+    return hash & (table.size() - 1);
+  }
+  static std::size_t next(const Entries& table, std::size_t at) noexcept {
+    return (at + 1) & (table.size() - 1);
+  }
 
   template <class Equal>
   static Item* find_in(const Entries& table, std::uint64_t hash, Equal& equal) {
@@ -152,9 +158,9 @@ class KeyIndex {
   }
 
   Entries current_;
-  Entries previous_;         // being emptied after a growth
-  std::size_t cursor_ = 0;   // where in previous_
-  std::size_t left_ = 0;     // how many of its positions are still to move
+  Entries previous_;        // being emptied after a growth
+  std::size_t cursor_ = 0;  // where in previous_
+  std::size_t left_ = 0;    // how many of its positions are still to move
   std::size_t size_ = 0;
 };
 

@@ -12,16 +12,16 @@
 #include <new>
 #include <utility>
 
-/// The version log: what each commit changed, as before images. A chain per key leads from a row through its older
-/// images; a commit is one block of the log. The image after a change is the next newer one, or the row itself, so
-/// nothing is stored twice and an update costs 24 bytes beyond the row it replaced.
+/// The version log: what each commit changed, as before images. A chain per key leads from a row through its
+/// older images; a commit is one block of the log. The image after a change is the next newer one, or the row
+/// itself, so nothing is stored twice and an update costs 24 bytes beyond the row it replaced.
 namespace keyfold::detail {
 
 template <class Row>
 struct LogEntry;
 
-/// A row in the table: the element that Boost.MultiIndex keeps. The container's keys are read from `row`; writes
-/// that leave them alone change it in place, hence mutable.
+/// A row in the table: the element that Boost.MultiIndex keeps. The container's keys are read from `row`;
+/// writes that leave them alone change it in place, hence mutable.
 template <class Row>
 struct Slot {
   explicit Slot(Holder<Row>&& held) noexcept : row(std::move(held)) {}
@@ -79,7 +79,9 @@ struct LogEntry {
   LogEntry* newer_entry() const noexcept {
     return (newer_ & slot_tag) == 0 ? reinterpret_cast<LogEntry*>(newer_) : nullptr;
   }
-  void set_newer(const Slot<Row>* slot) noexcept { newer_ = reinterpret_cast<std::uintptr_t>(slot) | slot_tag; }
+  void set_newer(const Slot<Row>* slot) noexcept {
+    newer_ = reinterpret_cast<std::uintptr_t>(slot) | slot_tag;
+  }
   void set_newer(const LogEntry* entry) noexcept { newer_ = reinterpret_cast<std::uintptr_t>(entry); }
 
   /// The place that the row had in the order of rows. Requires: not leaves_row().
@@ -87,7 +89,9 @@ struct LogEntry {
   void set_order(std::uint64_t order) noexcept { newer_ = order; }
 
   // Layout in a LogBlock: the entry, and behind it the before image.
-  static constexpr std::size_t round_up(std::size_t bytes, std::size_t to) noexcept { return (bytes + to - 1) / to * to; }
+  static constexpr std::size_t round_up(std::size_t bytes, std::size_t to) noexcept {
+    return (bytes + to - 1) / to * to;
+  }
   static constexpr std::size_t header = 3 * sizeof(std::uint64_t);
   static constexpr std::size_t alignment = std::max(alignof(std::uint64_t), alignof(Holder<Row>));
   static constexpr std::size_t before_offset = round_up(header, alignof(Holder<Row>));
@@ -103,8 +107,9 @@ struct LogEntry {
   static constexpr std::uint64_t kind_mask = 7;
   static constexpr std::uint64_t slot_tag = 1;
 
-  std::uint64_t stamp_;       // version and kind
-  // Where a row is left: the next change of the same key, or its Slot (tagged) while there is none. Else its order.
+  std::uint64_t stamp_;  // version and kind
+  // Where a row is left: the next change of the same key, or its Slot (tagged) while there is none. Else its
+  // order.
   std::uint64_t newer_ = 0;
 };
 
@@ -167,7 +172,9 @@ class LogBlock {
  private:
   static constexpr std::align_val_t alignment{Entry::alignment};
 
-  Entry* entry_at(std::size_t offset) const noexcept { return std::launder(reinterpret_cast<Entry*>(data_ + offset)); }
+  Entry* entry_at(std::size_t offset) const noexcept {
+    return std::launder(reinterpret_cast<Entry*>(data_ + offset));
+  }
 
   std::byte* data_ = nullptr;
   std::size_t used_ = 0;

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <type_traits>
 
-/// What a key part or column is: a data member, a const member function or a captureless callable; how it is read
-/// from a row and what it is called.
+/// What a key part or column is: a data member, a const member function or a captureless callable; how it is
+/// read from a row and what it is called.
 namespace keyfold::detail {
 
 template <class Pointer>
@@ -48,7 +48,8 @@ constexpr decltype(auto) read(const Row& row) {
 template <auto Member, class Row>
 using member_value_t = std::remove_cvref_t<decltype(read<Member>(std::declval<const Row&>()))>;
 
-// The compilers print the member of a free function's only template parameter in full; nowhere else reliably so.
+// The compilers print the member of a free function's only template parameter in full; nowhere else reliably
+// so.
 template <auto Member>
 constexpr std::string_view spelled() {
   return __PRETTY_FUNCTION__;
@@ -65,7 +66,8 @@ constexpr std::string_view last_name(std::string_view text) {
 /// The name of a member as written in the source; "<callable>" for a callable.
 template <auto Member>
 inline constexpr std::string_view member_name =
-    std::is_member_pointer_v<decltype(Member)> ? last_name(spelled<Member>()) : std::string_view("<callable>");
+    std::is_member_pointer_v<decltype(Member)> ? last_name(spelled<Member>())
+                                               : std::string_view("<callable>");
 
 /// "(a, b)" or, for a single member, "a": how an index is called in messages.
 template <auto First, auto... Rest, class String>

@@ -16,23 +16,28 @@
 #include <tuple>
 #include <utility>
 
-/// Planning a merge: reads the source, finds the target rows, evaluates the clauses. Nothing in the table changes.
+/// Planning a merge: reads the source, finds the target rows, evaluates the clauses. Nothing in the table
+/// changes.
 namespace keyfold::detail {
 
-// --- The key of a source row -------------------------------------------------------------------------------------
+// --- The key of a source row
+// -------------------------------------------------------------------------------------
 
-/// The source's member for one part of the table's key: the part itself where source rows are target rows, else the
-/// column of its name.
+/// The source's member for one part of the table's key: the part itself where source rows are target rows,
+/// else the column of its name.
 template <auto Part, class Source>
 struct source_part {
   static constexpr auto choose() {
-    if constexpr (std::is_member_pointer_v<decltype(Part)> ? Readable<Part, Source> : std::is_invocable_v<decltype(Part), const Source&>) {
+    if constexpr (std::is_member_pointer_v<decltype(Part)>
+                      ? Readable<Part, Source>
+                      : std::is_invocable_v<decltype(Part), const Source&>) {
       return Part;
     } else if constexpr (has_column_named<Source, Part>()) {
       return std::get<column_index<Source>(member_name<Part>)>(columns_list<Source>::pointers);
     } else {
-      static_assert(has_column_named<Source, Part>(),
-                    "keyfold: cannot find the key of the source; name its members with .on<&Source::member>()");
+      static_assert(
+          has_column_named<Source, Part>(),
+          "keyfold: cannot find the key of the source; name its members with .on<&Source::member>()");
     }
   }
   static constexpr auto member = choose();
@@ -49,7 +54,8 @@ struct default_source_parts<Parts<P...>, Source> {
 template <class CoreType, class Match, class Source>
 struct MatchKey {
   using Row = typename CoreType::RowType;
-  static constexpr bool by_key = std::is_void_v<typename Match::Index>;
+  static constexpr bool by_key = std::is_void_v<typename Match::Index> ||
+                                 std::is_same_v<typename Match::Index, typename CoreType::KeyParts>;
   using TargetParts = std::conditional_t<by_key, typename CoreType::KeyParts, typename Match::Index>;
   using SourceParts = typename std::conditional_t<std::is_void_v<typename Match::Source>,
                                                   default_source_parts<typename CoreType::KeyParts, Source>,
@@ -62,7 +68,7 @@ struct MatchKey {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       auto parts = SourceParts::of(row);
       return std::tuple<KeptPart<I>...>(
-          as_lookup_of<TargetPart<I>, SourcePart<I>>(std::get<I>(std::move(parts)))...);
+          detail::as_lookup_of<TargetPart<I>, SourcePart<I>>(std::get<I>(std::move(parts)))...);
     }(std::make_index_sequence<TargetParts::size>());
   }
 
@@ -72,13 +78,15 @@ struct MatchKey {
   template <std::size_t I>
   using SourcePart = std::tuple_element_t<I, key_view_t<SourceParts, Source>>;
   template <std::size_t I>
-  using KeptPart = decltype(as_lookup_of<TargetPart<I>, SourcePart<I>>(std::declval<SourcePart<I>&&>()));
+  using KeptPart =
+      decltype(detail::as_lookup_of<TargetPart<I>, SourcePart<I>>(std::declval<SourcePart<I>&&>()));
 };
 
 template <auto... S, auto... T>
 void print_match(std::string& out, Parts<S...>, Parts<T...>) {
   const char* separator = "source.";
-  ((out += separator, out += member_name<S>, out += " = target.", out += member_name<T>, separator = " AND source."),
+  ((out += separator, out += member_name<S>, out += " = target.", out += member_name<T>,
+    separator = " AND source."),
    ...);
 }
 
@@ -87,10 +95,10 @@ template <class CoreType, class Rule>
 std::string merge_text(const Rule& rule) {
   using Key = MatchKey<CoreType, typename Rule::Match, typename Rule::Source>;
   std::string out = "ON ";
-  print_match(out, typename Key::SourceParts{}, typename Key::TargetParts{});
+  detail::print_match(out, typename Key::SourceParts{}, typename Key::TargetParts{});
   if constexpr (!std::same_as<typename Rule::Match::Condition, Always>) {
     out += " AND ";
-    print_condition(out, rule.match().condition);
+    detail::print_condition(out, rule.match().condition);
   }
   if constexpr (requires { rule.policy().print(out); }) {
     out += " DUPLICATES ";
@@ -99,7 +107,8 @@ std::string merge_text(const Rule& rule) {
   return out + ' ' + rule.text();
 }
 
-// --- Duplicate policies ------------------------------------------------------------------------------------------
+// --- Duplicate policies
+// ------------------------------------------------------------------------------------------
 
 /// A source row that survived the duplicate policy.
 template <class Pointer>
@@ -132,14 +141,15 @@ class Deduplicator {
   void add(Pointer row) {
     const Position position = survivors.size();
     if constexpr (!Key::by_key) {
-      if (has_empty_part(Key::of(*row))) {  // it matches nothing, so it has no duplicates
+      if (detail::has_empty_part(Key::of(*row))) {  // it matches nothing, so it has no duplicates
         survivors.push_back({row, position});
         return;
       }
     }
-    const std::uint64_t hash = hash_of(Key::of(*row));
-    Survivor<Pointer>* earlier =
-        seen_.find(hash, [&](const Survivor<Pointer>& s) { return equal_values(Key::of(*s.row), Key::of(*row)); });
+    const std::uint64_t hash = detail::hash_of(Key::of(*row));
+    Survivor<Pointer>* earlier = seen_.find(hash, [&](const Survivor<Pointer>& s) {
+      return detail::equal_values(Key::of(*s.row), Key::of(*row));
+    });
     Survivor<Pointer>& added = survivors.emplace_back(Survivor<Pointer>{row, position});
     if (earlier == nullptr) {
       seen_.insert(hash, &added);
@@ -151,7 +161,8 @@ class Deduplicator {
 
   void resolve(Survivor<Pointer>& earlier, Survivor<Pointer>& later, std::uint64_t hash) {
     if constexpr (std::same_as<Policy, Reject>) {
-      refuse_source_rows(Key::SourceParts::name(), key_text(Key::of(*later.row)), earlier.position, later.position,
+      refuse_source_rows(Key::SourceParts::name(), detail::key_text(Key::of(*later.row)), earlier.position,
+                         later.position,
                          "; the policy is reject: remove one of them, or choose keep_last or latest_by");
     } else if constexpr (requires { policy_.function; }) {
       fold_into(earlier, later);
@@ -168,9 +179,9 @@ class Deduplicator {
                   "keyfold: fold(f) needs f callable as Source(Source&& folded, const Source& next)");
     Source next = *later.row;
     Source folded = policy_.function(copy_or_move(earlier.row), std::as_const(next));
-    if (!equal_values(Key::of(folded), Key::of(next))) {
-      throw Error("fold() made a row with key " + key_text(Key::of(folded)) + " of rows with key " +
-                  key_text(Key::of(next)) + "; the folded row must keep the key");
+    if (!detail::equal_values(Key::of(folded), Key::of(next))) {
+      throw Error("fold() made a row with key " + detail::key_text(Key::of(folded)) + " of rows with key " +
+                  detail::key_text(Key::of(next)) + "; the folded row must keep the key");
     }
     earlier.row = &folded_.emplace_back(std::move(folded));
     later.row = nullptr;
@@ -183,7 +194,8 @@ class Deduplicator {
   KeyIndex<Survivor<Pointer>> seen_;
 };
 
-// --- The planner -------------------------------------------------------------------------------------------------
+// --- The planner
+// -------------------------------------------------------------------------------------------------
 
 template <class CoreType, class Rule, class Declared>
 class MergePlanner {
@@ -196,14 +208,15 @@ class MergePlanner {
   using SlotType = Slot<Row>;
   using Entry = Planned<Row>;
 
-  MergePlanner(const CoreType& core, const Rule& rule, Plan<Row>& plan) : core_(core), rule_(rule), plan_(plan) {}
+  MergePlanner(const CoreType& core, const Rule& rule, Plan<Row>& plan)
+      : core_(core), rule_(rule), plan_(plan) {}
 
   void run(typename Traits::Range& range) {
     if constexpr (std::ranges::sized_range<typename Traits::Range>) {
       plan_.entries.reserve(static_cast<std::size_t>(std::ranges::size(range)));
     }
     if constexpr (std::same_as<std::remove_cvref_t<decltype(rule_.policy())>, NoPolicy>) {
-      for_each_block<Declared, Source>(
+      detail::for_each_block<Declared, Source>(
           range, [this](std::span<const Pointer> rows, Position first) { take_block(rows, first); });
     } else {
       take_survivors(range);
@@ -226,9 +239,9 @@ class MergePlanner {
     std::array<std::uint64_t, block_size> hashes;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto key = Key::of(*rows[i]);
-      hashes[i] = hash_of(key);
+      hashes[i] = detail::hash_of(key);
       if constexpr (Key::by_key) {
-        require_valid_key(typename Key::SourceParts{}, key, first + i);
+        detail::require_valid_key(typename Key::SourceParts{}, key, first + i);
         core_.keys.prefetch(hashes[i]);
       }
     }
@@ -244,14 +257,16 @@ class MergePlanner {
     AllRows<Declared, Source> all(range);
     if constexpr (Key::by_key) {
       Position position = 0;
-      for (const Pointer row : all.pointers) require_valid_key(typename Key::SourceParts{}, Key::of(*row), position++);
+      for (const Pointer row : all.pointers)
+        detail::require_valid_key(typename Key::SourceParts{}, Key::of(*row), position++);
     }
     Deduplicator<Key, std::remove_cvref_t<decltype(rule_.policy())>, Source, Pointer> unique(rule_.policy(),
                                                                                              all.pointers);
     metrics().source_rows += unique.dropped;
     metrics().dropped_duplicates += unique.dropped;
     for (const auto& survivor : unique.survivors) {
-      if (survivor.row != nullptr) take(survivor.row, survivor.position, hash_of(Key::of(*survivor.row)));
+      if (survivor.row != nullptr)
+        take(survivor.row, survivor.position, detail::hash_of(Key::of(*survivor.row)));
     }
   }
 
@@ -263,7 +278,8 @@ class MergePlanner {
       if (slot != nullptr) fate = take_pair(*slot, row, position, true);
     } else {
       const auto slots = index_matches(*row);
-      for (const SlotType* slot : slots) fate = std::max(fate, take_pair(*slot, row, position, slot == slots.back()));
+      for (const SlotType* slot : slots)
+        fate = std::max(fate, take_pair(*slot, row, position, slot == slots.back()));
     }
     if (fate == Fate::not_matched) take_not_matched(row, position);
     if (fate == Fate::matched) ++metrics().skipped;
@@ -274,8 +290,8 @@ class MergePlanner {
     static_assert(number < std::tuple_size_v<typename CoreType::Indexes>,
                   "keyfold: by<> names members that no index of the table is made of");
     std::vector<const SlotType*> slots;
-    if (has_empty_part(Key::of(row))) return slots;  // as in SQL: absent equals nothing
-    const auto [first, last] = equal_range_of(core_.template secondary<number>(), Key::of(row));
+    if (detail::has_empty_part(Key::of(row))) return slots;  // as in SQL: absent equals nothing
+    const auto [first, last] = detail::equal_range_of(core_.template secondary<number>(), Key::of(row));
     for (auto it = first; it != last; ++it) slots.push_back(&*it);
     return slots;
   }
@@ -285,10 +301,10 @@ class MergePlanner {
   // `last_use`: the source row may be moved from.
   Fate take_pair(const SlotType& slot, Pointer row, Position position, bool last_use) {
     const Scope<Row, Source> rows{slot.get(), *row};
-    if (!holds<ClauseKind::matched>(rule_.match().condition, rows)) return Fate::not_matched;
+    if (!detail::holds<ClauseKind::matched>(rule_.match().condition, rows)) return Fate::not_matched;
     bool acted = false;
     for_each_clause<ClauseKind::matched>([&](const auto& clause, std::uint32_t number) {
-      if (!holds<ClauseKind::matched>(clause.condition, rows)) return false;
+      if (!detail::holds<ClauseKind::matched>(clause.condition, rows)) return false;
       acted = act_on_pair(clause, number, slot, row, position, last_use);
       return true;
     });
@@ -300,8 +316,8 @@ class MergePlanner {
 
   // Returns false if the clause does nothing.
   template <class Clause>
-  bool act_on_pair(const Clause& clause, std::uint32_t number, const SlotType& slot, Pointer row, Position position,
-                   [[maybe_unused]] bool last_use) {
+  bool act_on_pair(const Clause& clause, std::uint32_t number, const SlotType& slot, Pointer row,
+                   Position position, [[maybe_unused]] bool last_use) {
     using Action = typename Clause::ActionType;
     if constexpr (std::same_as<Action, DoNothing>) {
       return false;
@@ -331,41 +347,47 @@ class MergePlanner {
   }
 
   [[noreturn]] void refuse_second(const SlotType& slot, Position first, Position second) const {
-    const std::string key = key_text(CoreType::key_of(slot.get()));
-    throw DuplicateSourceKey("source rows " + std::to_string(first) + " and " + std::to_string(second) +
-                                 " both act on the row with key " + key +
-                                 "; give a duplicate policy with duplicates(), or a condition that only one of them meets",
-                             CoreType::KeyParts::name(), key, first, second);
+    const std::string key = detail::key_text(CoreType::key_of(slot.get()));
+    throw DuplicateSourceKey(
+        "source rows " + std::to_string(first) + " and " + std::to_string(second) +
+            " both act on the row with key " + key +
+            "; give a duplicate policy with duplicates(), or a condition that only one of them meets",
+        CoreType::KeyParts::name(), key, first, second);
   }
 
   // --- What a clause makes of a row; nothing if the row would not change ---
 
-  std::optional<Holder<Row>> updated(const UpdateAll&, const Row& target, Pointer row, [[maybe_unused]] bool last_use) {
+  std::optional<Holder<Row>> updated(const UpdateAll&, const Row& target, Pointer row,
+                                     [[maybe_unused]] bool last_use) {
     if constexpr (std::derived_from<Source, Row>) {
       if (unchanged(target, *row)) return std::nullopt;
-      return last_use ? hold_row<Row>(*row) : hold_row<Row>(std::as_const(*row));
+      return last_use ? detail::hold_row<Row>(*row) : detail::hold_row<Row>(std::as_const(*row));
     } else {
       Row after = target;
-      copy_columns_by_name(after, std::as_const(*row));
+      detail::copy_columns_by_name(after, std::as_const(*row));
       return changed(target, std::move(after));
     }
   }
 
   template <class... Assignments>
-  std::optional<Holder<Row>> updated(const Update<Assignments...>& action, const Row& target, Pointer row, bool) {
+  std::optional<Holder<Row>> updated(const Update<Assignments...>& action, const Row& target, Pointer row,
+                                     bool) {
     return assigned<ClauseKind::matched>(action, target, Scope<Row, Source>{target, *row});
   }
 
   template <class Callable>
-  std::optional<Holder<Row>> updated(const UpdateWith<Callable>& action, const Row& target, Pointer row, bool) {
-    return changed(target, call<ClauseKind::matched>(action.callable, Scope<Row, Source>{target, *row}));
+  std::optional<Holder<Row>> updated(const UpdateWith<Callable>& action, const Row& target, Pointer row,
+                                     bool) {
+    return changed(target,
+                   detail::call<ClauseKind::matched>(action.callable, Scope<Row, Source>{target, *row}));
   }
 
   template <ClauseKind kind, class Action, class Rows>
   std::optional<Holder<Row>> assigned(const Action& action, const Row& target, const Rows& rows) {
     Row after = target;
-    std::apply([&](const auto&... assignment) { (run_assignment<kind>(after, assignment, rows), ...); },
-               action.assignments);
+    std::apply(
+        [&](const auto&... assignment) { (detail::run_assignment<kind>(after, assignment, rows), ...); },
+        action.assignments);
     return changed(target, std::move(after));
   }
 
@@ -383,14 +405,15 @@ class MergePlanner {
   }
 
   Entry& entry_for(const SlotType& slot, Position position, std::uint32_t number) {
-    Entry& entry = plan_.touch(slot);  // anew if it was only seen so far, so that changes keep the order of the source
+    Entry& entry =
+        plan_.touch(slot);  // anew if it was only seen so far, so that changes keep the order of the source
     entry.position = position;
     entry.clause = number;
     return entry;
   }
 
-  void write_update(const SlotType& slot, std::optional<Holder<Row>> after, Position position, std::uint32_t number,
-                    std::size_t& counter) {
+  void write_update(const SlotType& slot, std::optional<Holder<Row>> after, Position position,
+                    std::uint32_t number, std::size_t& counter) {
     Entry& entry = entry_for(slot, position, number);
     if (!after) {
       entry.outcome = Outcome::unchanged;
@@ -411,7 +434,7 @@ class MergePlanner {
 
   template <class KeyTuple>
   [[noreturn]] static void raise(const Raise& action, const KeyTuple& key, Position position) {
-    throw ClauseRaised(std::string(action.message), key_text(key), position);
+    throw ClauseRaised(std::string(action.message), detail::key_text(key), position);
   }
 
   // --- Not matched ---
@@ -420,7 +443,7 @@ class MergePlanner {
     bool acted = false;
     const Scope<NoRow, Source> rows{no_row, *row};
     for_each_clause<ClauseKind::not_matched>([&](const auto& clause, std::uint32_t) {
-      if (!holds<ClauseKind::not_matched>(clause.condition, rows)) return false;
+      if (!detail::holds<ClauseKind::not_matched>(clause.condition, rows)) return false;
       using Action = typename std::remove_cvref_t<decltype(clause)>::ActionType;
       if constexpr (std::same_as<Action, Raise>) {
         raise(clause.action, Key::of(*row), position);
@@ -438,7 +461,7 @@ class MergePlanner {
     if (!acted) ++metrics().skipped;
   }
 
-  Holder<Row> inserted(const InsertAll&, Pointer row) { return hold_row<Row>(*row); }
+  Holder<Row> inserted(const InsertAll&, Pointer row) { return detail::hold_row<Row>(*row); }
 
   template <class... Assignments>
   Holder<Row> inserted(const Insert<Assignments...>& action, Pointer row) {
@@ -446,7 +469,7 @@ class MergePlanner {
     const Scope<NoRow, Source> rows{no_row, *row};
     std::apply(
         [&](const auto&... assignment) {
-          (run_assignment<ClauseKind::not_matched>(made, assignment, rows), ...);
+          (detail::run_assignment<ClauseKind::not_matched>(made, assignment, rows), ...);
         },
         action.assignments);
     return Holder<Row>(std::move(made));
@@ -454,7 +477,8 @@ class MergePlanner {
 
   template <class Callable>
   Holder<Row> inserted(const InsertWith<Callable>& action, Pointer row) {
-    return Holder<Row>(Row(call<ClauseKind::not_matched>(action.callable, Scope<NoRow, Source>{no_row, *row})));
+    return Holder<Row>(
+        Row(detail::call<ClauseKind::not_matched>(action.callable, Scope<NoRow, Source>{no_row, *row})));
   }
 
   // --- Not matched by source ---
@@ -468,7 +492,7 @@ class MergePlanner {
   void take_unmatched_target(const SlotType& slot) {
     const Scope<Row, NoRow> rows{slot.get(), no_row};
     for_each_clause<ClauseKind::not_matched_by_source>([&](const auto& clause, std::uint32_t number) {
-      if (!holds<ClauseKind::not_matched_by_source>(clause.condition, rows)) return false;
+      if (!detail::holds<ClauseKind::not_matched_by_source>(clause.condition, rows)) return false;
       using Action = typename std::remove_cvref_t<decltype(clause)>::ActionType;
       if constexpr (std::same_as<Action, Raise>) {
         raise(clause.action, CoreType::key_of(slot.get()), no_position);
@@ -489,7 +513,8 @@ class MergePlanner {
 
   template <class Callable>
   std::optional<Holder<Row>> updated_by_source(const UpdateWith<Callable>& action, const Row& target) {
-    return changed(target, call<ClauseKind::not_matched_by_source>(action.callable, Scope<Row, NoRow>{target, no_row}));
+    return changed(target, detail::call<ClauseKind::not_matched_by_source>(
+                               action.callable, Scope<Row, NoRow>{target, no_row}));
   }
 
   // --- Clauses ---
@@ -516,8 +541,8 @@ class MergePlanner {
 
   bool source_rows_add_up() const noexcept {
     const Metrics& m = plan_.metrics;
-    return m.source_rows == m.inserted + m.matched_updated + m.matched_deleted + m.unchanged +
-                                m.skipped + m.dropped_duplicates + m.dropped_late + plan_.extra_erasers;
+    return m.source_rows == m.inserted + m.matched_updated + m.matched_deleted + m.unchanged + m.skipped +
+                                m.dropped_duplicates + m.dropped_late + plan_.extra_erasers;
   }
 
   static constexpr NoRow no_row{};

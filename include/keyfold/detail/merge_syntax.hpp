@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-/// The grammar that merge() and merge_rule() share. Each call returns a new type that knows its clauses, so that a
-/// sentence that makes no sense does not compile.
+/// The grammar that merge() and merge_rule() share. Each call returns a new type that knows its clauses, so
+/// that a sentence that makes no sense does not compile.
 namespace keyfold {
 
 namespace detail {
@@ -18,8 +18,8 @@ namespace detail {
 template <auto... Members>
 struct By {};
 
-/// How source rows find target rows. `SourceParts` void: by the members named like the key. `IndexParts` void: by
-/// the primary key.
+/// How source rows find target rows. `SourceParts` void: by the members named like the key. `IndexParts`
+/// void: by the primary key.
 template <class SourceParts, class IndexParts, class ConditionType>
 struct Match {
   using Source = SourceParts;
@@ -46,12 +46,14 @@ class [[nodiscard]] When {
   using Target = std::conditional_t<has_target<kind>, Row, NoRow>;
   using Incoming = std::conditional_t<has_source<kind>, Source, NoRow>;
 
-  constexpr When(Host&& host, Condition condition) : host_(std::move(host)), condition_(std::move(condition)) {}
+  constexpr When(Host&& host, Condition condition)
+      : host_(std::move(host)), condition_(std::move(condition)) {}
 
   /// Sets every column that the source has by name; from a source of the row's own type, the whole row.
   constexpr auto update_all() && {
-    static_assert(kind == ClauseKind::matched,
-                  "keyfold: update_all() belongs to when_matched; only there are both a target and a source row");
+    static_assert(
+        kind == ClauseKind::matched,
+        "keyfold: update_all() belongs to when_matched; only there are both a target and a source row");
     if constexpr (!std::derived_from<Source, Row>) check_column_lists<Row, Source>();
     return std::move(*this).act(UpdateAll{});
   }
@@ -60,7 +62,8 @@ class [[nodiscard]] When {
   template <class... Assignments>
     requires(sizeof...(Assignments) > 0 && (is_assignment_v<Assignments> && ...))
   constexpr auto update(Assignments... assignments) && {
-    static_assert(kind != ClauseKind::not_matched, "keyfold: update() has no target row after when_not_matched; insert()");
+    static_assert(kind != ClauseKind::not_matched,
+                  "keyfold: update() has no target row after when_not_matched; insert()");
     static_assert((check_assignment<kind, Row, Target, Incoming, Assignments>::check() && ...));
     return std::move(*this).act(Update<Assignments...>{{std::move(assignments)...}});
   }
@@ -69,7 +72,8 @@ class [[nodiscard]] When {
   template <class Callable>
     requires(!is_assignment_v<Callable>)
   constexpr auto update(Callable callable) && {
-    static_assert(kind != ClauseKind::not_matched, "keyfold: update() has no target row after when_not_matched; insert()");
+    static_assert(kind != ClauseKind::not_matched,
+                  "keyfold: update() has no target row after when_not_matched; insert()");
     check_maker<Callable>();
     return std::move(*this).act(UpdateWith<Callable>{std::move(callable)});
   }
@@ -86,8 +90,9 @@ class [[nodiscard]] When {
     requires(sizeof...(Assignments) > 0 && (is_assignment_v<Assignments> && ...))
   constexpr auto insert(Assignments... assignments) && {
     static_assert(kind == ClauseKind::not_matched, "keyfold: insert() belongs to when_not_matched");
-    static_assert(std::is_default_constructible_v<Row>,
-                  "keyfold: insert() by assignments needs a default constructible row; give a callable that makes one");
+    static_assert(
+        std::is_default_constructible_v<Row>,
+        "keyfold: insert() by assignments needs a default constructible row; give a callable that makes one");
     static_assert((check_assignment<kind, Row, Target, Incoming, Assignments>::check() && ...));
     return std::move(*this).act(Insert<Assignments...>{{std::move(assignments)...}});
   }
@@ -103,7 +108,8 @@ class [[nodiscard]] When {
 
   /// Deletes the target row.
   constexpr auto erase() && {
-    static_assert(kind != ClauseKind::not_matched, "keyfold: erase() has no target row after when_not_matched");
+    static_assert(kind != ClauseKind::not_matched,
+                  "keyfold: erase() has no target row after when_not_matched");
     return std::move(*this).act(Erase{});
   }
 
@@ -121,8 +127,10 @@ class [[nodiscard]] When {
                   "keyfold: the callable of update() takes (const Target&, const Source&), that of insert() "
                   "(const Source&), after when_not_matched_by_source (const Target&)");
     if constexpr (callable) {
-      using Made = decltype(call<kind>(std::declval<const Callable&>(), std::declval<const Scope<Target, Incoming>&>()));
-      static_assert(std::is_convertible_v<Made, Row>, "keyfold: the callable of update() or insert() must return a row");
+      using Made = decltype(detail::call<kind>(std::declval<const Callable&>(),
+                                               std::declval<const Scope<Target, Incoming>&>()));
+      static_assert(std::is_convertible_v<Made, Row>,
+                    "keyfold: the callable of update() or insert() must return a row");
     }
   }
 
@@ -146,7 +154,8 @@ class MergeSyntax {
     using S = typename Host::Source;
     static_assert(sizeof...(Members) > 0, "keyfold: on<>() names the members of the source that are its key");
     check_first_on();
-    static_assert((Readable<Members, S> && ...), "keyfold: on<>() names a member of another type than the source row");
+    static_assert((Readable<Members, S> && ...),
+                  "keyfold: on<>() names a member of another type than the source row");
     return std::move(*this).template match<Parts<Members...>, void>(old_condition());
   }
 
@@ -155,16 +164,21 @@ class MergeSyntax {
   constexpr auto on(By<Target...>) && {
     using S = typename Host::Source;
     check_first_on();
-    static_assert((Readable<Members, S> && ...), "keyfold: on<>() names a member of another type than the source row");
-    static_assert((Readable<Target, typename Host::Row> && ...), "keyfold: by<> names a member of another type than the target row");
-    static_assert(sizeof...(Members) == sizeof...(Target), "keyfold: on<>() needs one source member for each member of by<>");
+    static_assert((Readable<Members, S> && ...),
+                  "keyfold: on<>() names a member of another type than the source row");
+    static_assert((Readable<Target, typename Host::Row> && ...),
+                  "keyfold: by<> names a member of another type than the target row");
+    static_assert(sizeof...(Members) == sizeof...(Target),
+                  "keyfold: on<>() needs one source member for each member of by<>");
     return std::move(*this).template match<Parts<Members...>, Parts<Target...>>(old_condition());
   }
 
-  /// A further condition on which rows match, over the target or both sides. Rows that fail it are not matched.
+  /// A further condition on which rows match, over the target or both sides. Rows that fail it are not
+  /// matched.
   template <class Condition>
   constexpr auto on_condition(Condition condition) && {
-    check_condition<ClauseKind::matched, Condition, typename Host::Row, typename Host::Source, true>();
+    detail::check_condition<ClauseKind::matched, Condition, typename Host::Row, typename Host::Source,
+                            true>();
     using Old = typename Host::Rule::Match;
     static_assert(std::same_as<typename Old::Condition, Always>,
                   "keyfold: on_condition() is given already; join the conditions with &&");
@@ -174,9 +188,11 @@ class MergeSyntax {
   /// What becomes of source rows with one key: reject, keep_first, keep_last, latest_by<...> or fold(f).
   template <class Policy>
   constexpr auto duplicates(Policy policy) && {
-    static_assert(std::is_base_of_v<DuplicatePolicy, Policy>,
-                  "keyfold: duplicates() takes reject, keep_first, keep_last, latest_by<&Source::member> or fold(f)");
-    static_assert(std::same_as<typename Host::Rule::PolicyType, NoPolicy>, "keyfold: duplicates() is given already");
+    static_assert(
+        std::is_base_of_v<DuplicatePolicy, Policy>,
+        "keyfold: duplicates() takes reject, keep_first, keep_last, latest_by<&Source::member> or fold(f)");
+    static_assert(std::same_as<typename Host::Rule::PolicyType, NoPolicy>,
+                  "keyfold: duplicates() is given already");
     return std::move(self()).with(self().rule().with_policy(std::move(policy)));
   }
 
@@ -189,7 +205,9 @@ class MergeSyntax {
     return std::move(*this).template when<ClauseKind::matched>(std::move(condition));
   }
 
-  constexpr auto when_not_matched() && { return std::move(*this).template when<ClauseKind::not_matched>(Always{}); }
+  constexpr auto when_not_matched() && {
+    return std::move(*this).template when<ClauseKind::not_matched>(Always{});
+  }
   template <class Condition>
   constexpr auto when_not_matched(Condition condition) && {
     return std::move(*this).template when<ClauseKind::not_matched>(std::move(condition));
@@ -208,8 +226,9 @@ class MergeSyntax {
 
   template <ClauseKind kind, class Condition>
   constexpr auto when(Condition condition) && {
-    static_assert(!Host::Rule::template has_unconditional_clause<kind>,
-                  "keyfold: this clause can never act; a clause of its kind without a condition stands before it");
+    static_assert(
+        !Host::Rule::template has_unconditional_clause<kind>,
+        "keyfold: this clause can never act; a clause of its kind without a condition stands before it");
     check_condition<kind, Condition, std::conditional_t<has_target<kind>, typename Host::Row, NoRow>,
                     std::conditional_t<has_source<kind>, typename Host::Source, NoRow>>();
     return When<Host, kind, Condition>(std::move(self()), std::move(condition));

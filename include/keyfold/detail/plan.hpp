@@ -33,13 +33,13 @@ struct Planned {
   Outcome outcome = Outcome::seen;
 
   // Filled in by validate():
-  bool rekeyed = false;              // an update that changes the primary key
-  bool relinked = false;             // an update that changes the key of an index: it needs a slot of its own
-  bool replaced = false;             // another row arrives at the key that this one leaves
-  std::uint64_t hash_before = 0;     // of the key it leaves: erase and rekeyed update
-  std::uint64_t hash_after = 0;      // of the key it arrives at: insert, rekeyed and relinked update
-  Planned* frees_key = nullptr;      // for an arrival: the row that leaves its key in the same write, or...
-  LogEntry<Row>* grave = nullptr;    // ...the last change of its key, which no row has now
+  bool rekeyed = false;            // an update that changes the primary key
+  bool relinked = false;           // an update that changes the key of an index: it needs a slot of its own
+  bool replaced = false;           // another row arrives at the key that this one leaves
+  std::uint64_t hash_before = 0;   // of the key it leaves: erase and rekeyed update
+  std::uint64_t hash_after = 0;    // of the key it arrives at: insert, rekeyed and relinked update
+  Planned* frees_key = nullptr;    // for an arrival: the row that leaves its key in the same write, or...
+  LogEntry<Row>* grave = nullptr;  // ...the last change of its key, which no row has now
 
   // Filled in by apply():
   const Slot<Row>* fresh = nullptr;  // the slot made for it
@@ -52,26 +52,30 @@ struct Planned {
   bool needs_slot() const noexcept { return outcome == Outcome::insert || rekeyed || relinked; }
 };
 
-/// A write that is worked out but not carried out: at most one entry for each target row. Everything that can throw
-/// on account of the user's code happens while it is made.
+/// A write that is worked out but not carried out: at most one entry for each target row. Everything that can
+/// throw on account of the user's code happens while it is made.
 ///
-/// Which rows it touches is marked in the rows themselves, after Briggs and Torczon's sparse sets (ACM LOPLAS 2,
-/// 1993): a row's mark points to an entry, and counts only if that entry points back. So marks need no clearing, not
-/// even after an exception.
+/// Which rows it touches is marked in the rows themselves, after Briggs and Torczon's sparse sets (ACM LOPLAS
+/// 2, 1993): a row's mark points to an entry, and counts only if that entry points back. So marks need no
+/// clearing, not even after an exception.
 template <class Row>
 class Plan {
  public:
   explicit Plan(std::uint32_t epoch) noexcept : epoch_(epoch) {}
 
-  /// The entry for this row, or null. The epoch in the mark saves looking at the entries for rows not touched.
+  /// The entry for this row, or null. The epoch in the mark saves looking at the entries for rows not
+  /// touched.
   Planned<Row>* touched(const Slot<Row>& slot) noexcept {
     if (slot.mark >> 32U != epoch_) return nullptr;
     const auto index = static_cast<std::uint32_t>(slot.mark);
     return index < entries.size() && entries[index].slot == &slot ? &entries[index] : nullptr;
   }
-  const Planned<Row>* touched(const Slot<Row>& slot) const noexcept { return const_cast<Plan*>(this)->touched(slot); }
+  const Planned<Row>* touched(const Slot<Row>& slot) const noexcept {
+    return const_cast<Plan*>(this)->touched(slot);
+  }
 
-  /// A new entry for this row. Requires: it has none yet, or one that was only `seen`, which no longer counts.
+  /// A new entry for this row. Requires: it has none yet, or one that was only `seen`, which no longer
+  /// counts.
   Planned<Row>& touch(const Slot<Row>& slot) {
     Planned<Row>& entry = add();
     entry.slot = &slot;

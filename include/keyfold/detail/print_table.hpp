@@ -53,7 +53,7 @@ inline bool misleads(std::string_view text) noexcept {
 
 inline std::string sql_literal(std::string_view text) {
   std::string out;
-  append_text(out, text, Style::literal);
+  detail::append_text(out, text, Style::literal);
   return out;
 }
 
@@ -74,7 +74,7 @@ concept Uncut =
 template <class T>
 std::string plain_cell(const T& value, const PrintOptions& options) {
   std::string text;
-  append_value(text, value, Style::plain);
+  detail::append_value(text, value, Style::plain);
   if constexpr (Uncut<T>) return text;
   if (FreeText<T> && misleads(text)) text = sql_literal(text);
   return text_cell(text, options);
@@ -93,7 +93,7 @@ std::string value_cell(const T& value, const PrintOptions& options) {
 
 template <class Row>
 void add_row_columns(TextGrid& grid) {
-  for_each_column<Row>([&]<auto Member, std::size_t>() {
+  detail::for_each_column<Row>([&]<auto Member, std::size_t>() {
     constexpr bool number = Number<unwrap_optional_t<member_value_t<Member, Row>>>;
     grid.add_column(member_name<Member>, number ? TextGrid::Align::right : TextGrid::Align::left);
   });
@@ -106,13 +106,13 @@ inline void append_count(std::string& out, std::string_view name, std::size_t co
   out += ' ';
   out += name;
   out += '=';
-  append_number(out, count);
+  detail::append_number(out, count);
 }
 
 // matched_updated and matched_deleted are what the two by-source counts leave of updated and deleted.
 inline std::string metrics_text(const Metrics& metrics) {
   std::string out = "source_rows=";
-  append_number(out, metrics.source_rows);
+  detail::append_number(out, metrics.source_rows);
   append_count(out, "inserted", metrics.inserted);
   append_count(out, "updated", metrics.updated);
   append_count(out, "deleted", metrics.deleted);
@@ -127,14 +127,14 @@ inline std::string metrics_text(const Metrics& metrics) {
 
 inline std::string time_text(Timestamp time) {
   std::string out;
-  append_time(out, time);
+  detail::append_time(out, time);
   return out;
 }
 
 template <class Row>
 std::string commit_text(const Commit<Row>& commit) {
   std::string out = "version ";
-  append_number(out, commit.version());
+  detail::append_number(out, commit.version());
   out += " at " + time_text(commit.timestamp()) + ": ";
   out += commit.operation();
   if (!commit.parameters().empty()) out += ' ' + escaped(commit.parameters());
@@ -154,7 +154,8 @@ struct Printer {
   static void add_columns(TextGrid& grid) { add_row_columns<T>(grid); }
 
   static void add(TextGrid& grid, const T& row, const PrintOptions& options) {
-    for_each_column<T>([&]<auto Member, std::size_t>() { grid.add(value_cell(read<Member>(row), options)); });
+    detail::for_each_column<T>(
+        [&]<auto Member, std::size_t>() { grid.add(value_cell(detail::read<Member>(row), options)); });
   }
 };
 
@@ -174,10 +175,10 @@ struct Printer<Change<Row>> {
     const ColumnMask<Row> changed = change.columns();
     const Row& row = change.after() != nullptr ? *change.after() : *change.before();
     grid.add(std::string(to_string(change.kind())));
-    for_each_column<Row>([&]<auto Member, std::size_t I>() {
-      std::string text = value_cell(read<Member>(row), options);
+    detail::for_each_column<Row>([&]<auto Member, std::size_t I>() {
+      std::string text = value_cell(detail::read<Member>(row), options);
       if (update && changed.test(I))
-        text.insert(0, value_cell(read<Member>(*change.before()), options) + " -> ");
+        text.insert(0, value_cell(detail::read<Member>(*change.before()), options) + " -> ");
       grid.add(std::move(text));
     });
   }
@@ -223,7 +224,7 @@ struct PrintedRange<Range&> {
 inline std::string footer(std::size_t shown, std::size_t more, std::string_view noun) {
   std::string out = more == 0 ? "(" : "... ";
   const std::size_t count = more == 0 ? shown : more;
-  append_number(out, count);
+  detail::append_number(out, count);
   if (more != 0) out += " more";
   out += ' ';
   out += noun;

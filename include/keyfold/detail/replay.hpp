@@ -14,22 +14,24 @@
 /// Plans that come from the history or from a change set instead of a source: restore, undo and apply.
 namespace keyfold::detail {
 
-/// The plan that makes the present equal to an older version. Rows that come back stand at the end, in the order
-/// they had.
+/// The plan that makes the present equal to an older version. Rows that come back stand at the end, in the
+/// order they had.
 template <class CoreType>
 void plan_restore(const CoreType& core, Plan<typename CoreType::RowType>& plan, Version version) {
   using Row = typename CoreType::RowType;
-  for_each_key(core, version, core.version(), [&](const Slot<Row>* slot, const LogEntry<Row>* newest) {
-    if (slot == nullptr) return;
-    const Row* then = row_at(&slot->get(), newest, version);
-    if (then == nullptr) {
-      plan.erase(*slot, no_position);
-    } else if (!same_or(false, *then, slot->get())) {
-      plan.update(*slot, Holder<Row>(*then), no_position);
-    }
-  });
-  for (const RemovedRow<Row>& removed : removed_since(core, version)) {
-    if (core.find(CoreType::key_of(*removed.row)) == nullptr) plan.insert(Holder<Row>(*removed.row), no_position);
+  detail::for_each_key(core, version, core.version(),
+                       [&](const Slot<Row>* slot, const LogEntry<Row>* newest) {
+                         if (slot == nullptr) return;
+                         const Row* then = detail::row_at(&slot->get(), newest, version);
+                         if (then == nullptr) {
+                           plan.erase(*slot, no_position);
+                         } else if (!detail::same_or(false, *then, slot->get())) {
+                           plan.update(*slot, Holder<Row>(*then), no_position);
+                         }
+                       });
+  for (const RemovedRow<Row>& removed : detail::removed_since(core, version)) {
+    if (core.find(CoreType::key_of(*removed.row)) == nullptr)
+      plan.insert(Holder<Row>(*removed.row), no_position);
   }
 }
 
@@ -52,7 +54,8 @@ class ChangePlanner {
   void apply(const Change<Row>& change, Position position) {
     if (change.kind() == ChangeKind::insert) return plan_.insert(Holder<Row>(*change.after()), position);
     const auto* slot = core_.find(CoreType::key_of(*change.before()));
-    if (slot == nullptr || !same_or(true, slot->get(), *change.before()) || plan_.touched(*slot) != nullptr) {
+    if (slot == nullptr || !detail::same_or(true, slot->get(), *change.before()) ||
+        plan_.touched(*slot) != nullptr) {
       return conflict(*change.before());
     }
     if (change.kind() == ChangeKind::erase) {
@@ -66,11 +69,20 @@ class ChangePlanner {
   void undo(const LogBlock<Row>& block) {
     for (const auto* entry = block.first(); entry != nullptr; entry = block.next(entry)) {
       switch (entry->kind()) {
-        case LogKind::insert: undo_insert(*entry); break;
-        case LogKind::update: undo_update(*entry, entry->before().get()); break;
-        case LogKind::erase: undo_erase(*entry); break;
-        case LogKind::rekey_out: undo_rekey(*entry, *block.next(entry)); break;
-        case LogKind::rekey_in: break;
+        case LogKind::insert:
+          undo_insert(*entry);
+          break;
+        case LogKind::update:
+          undo_update(*entry, entry->before().get());
+          break;
+        case LogKind::erase:
+          undo_erase(*entry);
+          break;
+        case LogKind::rekey_out:
+          undo_rekey(*entry, *block.next(entry));
+          break;
+        case LogKind::rekey_in:
+          break;
       }
     }
   }
@@ -82,10 +94,11 @@ class ChangePlanner {
     if (holder == nullptr || holder == arriving.slot) return true;
     const Planned<Row>* planned = plan_.touched(*holder);
     if (planned == nullptr) return false;
-    return planned->outcome == Outcome::erase || !equal_values(CoreType::key_of(planned->after->get()), key);
+    return planned->outcome == Outcome::erase ||
+           !detail::equal_values(CoreType::key_of(planned->after->get()), key);
   }
 
-  void conflict(const Row& row) { conflicts_.push_back(key_text(CoreType::key_of(row))); }
+  void conflict(const Row& row) { conflicts_.push_back(detail::key_text(CoreType::key_of(row))); }
 
   void undo_insert(const LogEntry<Row>& entry) {
     const Slot<Row>* slot = entry.newer_slot();
@@ -105,11 +118,11 @@ class ChangePlanner {
     plan_.insert(Holder<Row>(entry.before().get()), no_position);
   }
 
-  // Whether no later commit has touched the key that a row has left. Another row may have taken it in the same commit:
-  // undoing that one frees it again.
+  // Whether no later commit has touched the key that a row has left. Another row may have taken it in the
+  // same commit: undoing that one frees it again.
   bool left_for_good(const LogEntry<Row>& entry) const {
     const auto key = CoreType::key_of(entry.before().get());
-    const LogEntry<Row>* newest = core_.newest_change(key, hash_of(key));
+    const LogEntry<Row>* newest = core_.newest_change(key, detail::hash_of(key));
     return newest == &entry ||
            (newest != nullptr && newest->version() == entry.version() && newest->older == &entry);
   }

@@ -5,8 +5,10 @@
 #include <concepts>
 #include <deque>
 #include <iterator>
+#include <optional>
 #include <ranges>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 /// Reading a source range exactly once, as pointers to its rows.
@@ -21,6 +23,10 @@ inline constexpr bool is_array_v<std::array<T, size>> = true;
 template <class Range>
 concept OwnsElements = is_array_v<Range> || requires { typename Range::allocator_type; };
 
+/// Whether a row of type T can be taken for one of type Source.
+template <class T, class Source>
+concept SourceRow = std::same_as<T, Source> || std::derived_from<T, Source>;
+
 /// `Declared` is the type by which the merge holds its source: a reference for an lvalue.
 template <class Declared, class Source>
 struct SourceTraits {
@@ -29,12 +35,11 @@ struct SourceTraits {
 
   /// Rows that stay where they are while the range lives; others are taken out one by one.
   static constexpr bool stable = std::ranges::forward_range<Range> && std::is_lvalue_reference_v<Reference> &&
-                                 std::derived_from<std::remove_cvref_t<Reference>, Source>;
+                                 SourceRow<std::remove_cvref_t<Reference>, Source>;
 
   /// Rows that belong to the merge, so that they may be moved from.
-  static constexpr bool movable =
-      !stable || (!std::is_reference_v<Declared> && OwnsElements<Range> &&
-                  !std::is_const_v<std::remove_reference_t<Reference>>);
+  static constexpr bool movable = !stable || (!std::is_reference_v<Declared> && OwnsElements<Range> &&
+                                              !std::is_const_v<std::remove_reference_t<Reference>>);
 
   using Pointer = std::conditional_t<movable, Source*, const Source*>;
 };
@@ -68,7 +73,7 @@ inline constexpr std::size_t block_size = 32;
 template <class Declared, class Source, class Take>
 void for_each_block(typename SourceTraits<Declared, Source>::Range& range, Take take) {
   using Traits = SourceTraits<Declared, Source>;
-  std::vector<Source> rows;
+  std::vector<std::optional<Source>> rows;
   std::vector<typename Traits::Pointer> block;
   if constexpr (!Traits::stable) rows.reserve(block_size);
   block.reserve(block_size);
@@ -83,7 +88,7 @@ void for_each_block(typename SourceTraits<Declared, Source>::Range& range, Take 
     if constexpr (Traits::stable) {
       block.push_back(&row);
     } else {
-      block.push_back(&rows.emplace_back(std::forward<decltype(row)>(row)));
+      block.push_back(&*rows.emplace_back(std::in_place, std::forward<decltype(row)>(row)));
     }
     if (block.size() == block_size) flush();
   }

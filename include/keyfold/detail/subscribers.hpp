@@ -39,7 +39,7 @@ class Subscribers {
   /// Tells each subscriber of each commit in (told, latest()], in order, going on for commits that are made
   /// meanwhile. `commit_of(version)` makes the Commit. What subscribers throw is collected in `errors`.
   template <class CommitOf, class Latest>
-  void tell(CommitOf commit_of, Latest latest, std::vector<std::exception_ptr>& errors) {
+  void tell(CommitOf commit_of, Latest latest, std::vector<std::exception_ptr>& errors) noexcept {
     const Telling telling(*this);
     while (told_ < latest()) {
       const Version version = ++told_;
@@ -49,7 +49,7 @@ class Subscribers {
         try {
           subscriber->callback(commit_of(version));
         } catch (...) {
-          errors.push_back(std::current_exception());
+          keep(std::current_exception(), errors);
         }
       }
     }
@@ -60,6 +60,14 @@ class Subscribers {
   void skip_to(Version version) noexcept { told_ = version; }
 
  private:
+  // The commit is made and the others are still to be told: an error that there is no memory for is dropped.
+  static void keep(std::exception_ptr error, std::vector<std::exception_ptr>& errors) noexcept {
+    try {
+      errors.push_back(std::move(error));
+    } catch (...) {  // NOLINT(bugprone-empty-catch)
+    }
+  }
+
   struct Telling {
     explicit Telling(Subscribers& all) noexcept : subscribers(all) { subscribers.telling_ = true; }
     Telling(const Telling&) = delete;

@@ -12,8 +12,8 @@
 #include <string>
 #include <variant>
 
-/// Values as text, without iostream: for messages, for the recorded clauses and for print.hpp. A type of the user's
-/// is shown through an ADL `to_string(value)`; described enums by their enumerator.
+/// Values as text, without iostream: for messages, for the recorded clauses and for print.hpp. A type of the
+/// user's is shown through an ADL `to_string(value)`; described enums by their enumerator.
 namespace keyfold::detail {
 
 template <class T>
@@ -53,7 +53,7 @@ void append_number(std::string& out, Number number) {
 
 inline void append_padded(std::string& out, long long number, std::size_t width) {
   const auto start = out.size();
-  append_number(out, number);
+  detail::append_number(out, number);
   const auto length = out.size() - start;
   if (length < width) out.insert(start, width - length, '0');
 }
@@ -65,21 +65,21 @@ void append_time(std::string& out, std::chrono::sys_time<Duration> time) {
   const auto day = floor<days>(time);
   const year_month_day date{day};
   const hh_mm_ss clock{floor<microseconds>(time - day)};
-  append_padded(out, int{date.year()}, 4);
+  detail::append_padded(out, int{date.year()}, 4);
   out += '-';
-  append_padded(out, unsigned{date.month()}, 2);
+  detail::append_padded(out, unsigned{date.month()}, 2);
   out += '-';
-  append_padded(out, unsigned{date.day()}, 2);
+  detail::append_padded(out, unsigned{date.day()}, 2);
   if constexpr (!std::same_as<Duration, days>) {
     out += 'T';
-    append_padded(out, clock.hours().count(), 2);
+    detail::append_padded(out, clock.hours().count(), 2);
     out += ':';
-    append_padded(out, clock.minutes().count(), 2);
+    detail::append_padded(out, clock.minutes().count(), 2);
     out += ':';
-    append_padded(out, clock.seconds().count(), 2);
+    detail::append_padded(out, clock.seconds().count(), 2);
     if (const auto fraction = clock.subseconds().count(); fraction != 0) {
       out += '.';
-      append_padded(out, fraction, 6);
+      detail::append_padded(out, fraction, 6);
     }
     out += 'Z';
   }
@@ -94,7 +94,7 @@ void append_enum(std::string& out, Enum value) {
     });
     if (out.size() != start) return;
   }
-  append_number(out, +static_cast<std::underlying_type_t<Enum>>(value));
+  detail::append_number(out, +static_cast<std::underlying_type_t<Enum>>(value));
 }
 
 template <class T>
@@ -104,7 +104,9 @@ template <class Tuple>
 void append_list(std::string& out, const Tuple& values) {
   const char* separator = "(";
   std::apply(
-      [&](const auto&... value) { ((out += separator, append_value(out, value, Style::literal), separator = ", "), ...); },
+      [&](const auto&... value) {
+        ((out += separator, detail::append_value(out, value, Style::literal), separator = ", "), ...);
+      },
       values);
   out += ')';
 }
@@ -114,38 +116,40 @@ void append_value(std::string& out, const T& value, Style style) {
   if constexpr (std::same_as<T, std::nullopt_t> || std::same_as<T, std::monostate>) {
     out += "NULL";
   } else if constexpr (is_optional_v<T>) {
-    value ? append_value(out, *value, style) : append_value(out, std::nullopt, style);
+    value ? detail::append_value(out, *value, style) : detail::append_value(out, std::nullopt, style);
   } else if constexpr (StringLike<T>) {
-    append_text(out, std::string_view(value), style);
+    detail::append_text(out, detail::as_text(value), style);
   } else if constexpr (std::same_as<T, bool>) {
     out += value ? "true" : "false";
   } else if constexpr (std::same_as<T, char>) {
-    append_text(out, std::string_view(&value, 1), style);
+    detail::append_text(out, std::string_view(&value, 1), style);
   } else if constexpr (AdlText<T>) {
     out += to_string(value);
+  } else if constexpr (std::convertible_to<const T&, std::string_view> && !std::same_as<T, std::nullptr_t>) {
+    detail::append_text(out, static_cast<std::string_view>(value), style);
   } else if constexpr (Arithmetic<T>) {
-    append_number(out, +value);
+    detail::append_number(out, +value);
   } else if constexpr (std::is_enum_v<T>) {
-    append_enum(out, value);
+    detail::append_enum(out, value);
   } else if constexpr (is_duration_v<T>) {
-    append_number(out, value.count());
+    detail::append_number(out, value.count());
   } else if constexpr (is_time_point_v<T>) {
     if constexpr (std::same_as<typename T::clock, std::chrono::system_clock>) {
       if (style == Style::literal) out += '\'';
-      append_time(out, value);
+      detail::append_time(out, value);
       if (style == Style::literal) out += '\'';
     } else {
-      append_number(out, value.time_since_epoch().count());
+      detail::append_number(out, value.time_since_epoch().count());
     }
   } else if constexpr (is_tuple_v<T>) {
-    append_list(out, value);
+    detail::append_list(out, value);
   } else if constexpr (is_variant_v<T>) {
-    std::visit([&](const auto& alternative) { append_value(out, alternative, style); }, value);
+    std::visit([&](const auto& alternative) { detail::append_value(out, alternative, style); }, value);
   } else if constexpr (std::ranges::input_range<const T>) {
     const char* separator = "[";
     for (const auto& element : value) {
       out += separator;
-      append_value(out, element, Style::literal);
+      detail::append_value(out, element, Style::literal);
       separator = ", ";
     }
     out += separator[0] == '[' ? "[]" : "]";
@@ -157,7 +161,7 @@ void append_value(std::string& out, const T& value, Style style) {
 template <class T>
 std::string literal_text(const T& value) {
   std::string out;
-  append_value(out, value, Style::literal);
+  detail::append_value(out, value, Style::literal);
   return out;
 }
 
@@ -167,9 +171,9 @@ std::string key_text(const std::tuple<Parts...>& key) {
   constexpr std::size_t limit = 200;
   std::string out;
   if constexpr (sizeof...(Parts) == 1) {
-    append_value(out, std::get<0>(key), Style::literal);
+    detail::append_value(out, std::get<0>(key), Style::literal);
   } else {
-    append_list(out, key);
+    detail::append_list(out, key);
   }
   if (out.size() > limit) out.replace(limit, std::string::npos, "...");
   return out;

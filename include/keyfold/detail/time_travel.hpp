@@ -10,8 +10,8 @@
 #include <unordered_set>
 #include <vector>
 
-/// Reading older versions from the log. A version is the present with the entries above it undone; for one key that
-/// is a walk down its chain. A walk costs as many steps as the key has changed since.
+/// Reading older versions from the log. A version is the present with the entries above it undone; for one
+/// key that is a walk down its chain. A walk costs as many steps as the key has changed since.
 namespace keyfold::detail {
 
 /// The row of a key at a version: `present` is the row it has now, or null, and `newest` its newest change.
@@ -26,14 +26,14 @@ const Row* row_at(const Row* present, const LogEntry<Row>* newest, Version versi
 
 template <class CoreType, class Key>
 const typename CoreType::RowType* row_at(const CoreType& core, const Key& key, Version version) {
-  const std::uint64_t hash = hash_of(key);
+  const std::uint64_t hash = detail::hash_of(key);
   const auto* slot = core.find(key, hash);
-  if (slot != nullptr) return row_at(&slot->get(), slot->newest, version);
-  return row_at<typename CoreType::RowType>(nullptr, core.find_grave(key, hash), version);
+  if (slot != nullptr) return detail::row_at(&slot->get(), slot->newest, version);
+  return detail::row_at<typename CoreType::RowType>(nullptr, core.find_grave(key, hash), version);
 }
 
-/// The row that one life of a key had at a version; null if that life began later. `row` is what the life had above
-/// `newest`. A life stands at one place in the order of rows; the key may have had others before.
+/// The row that one life of a key had at a version; null if that life began later. `row` is what the life had
+/// above `newest`. A life stands at one place in the order of rows; the key may have had others before.
 template <class Row>
 const Row* life_at(const Row* row, const LogEntry<Row>* newest, Version version) noexcept {
   for (; newest != nullptr && newest->version() > version; newest = newest->older) {
@@ -45,7 +45,7 @@ const Row* life_at(const Row* row, const LogEntry<Row>* newest, Version version)
 
 template <class Row>
 const Row* life_at(const Slot<Row>& slot, Version version) noexcept {
-  return life_at(&slot.get(), slot.newest, version);
+  return detail::life_at(&slot.get(), slot.newest, version);
 }
 
 /// A row that has gone since the version that is read.
@@ -67,7 +67,8 @@ void for_each_entry(const CommitLog<Row>& log, Version after, Version up_to, Vis
     for (const LogBlock<Row>& block : log.retired) visit_block(block);
   }
   const auto first = std::ranges::upper_bound(log.records, after, {}, &CommitRecord<Row>::version);
-  for (auto record = first; record != log.records.end() && record->version <= up_to; ++record) visit_block(record->block);
+  for (auto record = first; record != log.records.end() && record->version <= up_to; ++record)
+    visit_block(record->block);
 }
 
 /// The rows of a version that are gone, in the table's order. O(changes since).
@@ -75,13 +76,14 @@ template <class CoreType>
 std::vector<RemovedRow<typename CoreType::RowType>> removed_since(const CoreType& core, Version version) {
   using Row = typename CoreType::RowType;
   std::vector<RemovedRow<Row>> removed;
-  for_each_entry(*core.log, version, core.version(), [&](const LogEntry<Row>& entry) {
+  detail::for_each_entry(*core.log, version, core.version(), [&](const LogEntry<Row>& entry) {
     if (entry.leaves_row()) return;
-    if (const Row* row = life_at(&entry.before().get(), entry.older, version)) removed.push_back({row, entry.order()});
+    if (const Row* row = detail::life_at(&entry.before().get(), entry.older, version))
+      removed.push_back({row, entry.order()});
   });
   std::ranges::sort(removed, [](const auto& a, const auto& b) {
     if constexpr (CoreType::ordered) {
-      return less_values(CoreType::key_of(*a.row), CoreType::key_of(*b.row));
+      return detail::less_values(CoreType::key_of(*a.row), CoreType::key_of(*b.row));
     } else {
       return a.order < b.order;
     }
@@ -94,9 +96,9 @@ template <class CoreType, class Visit>
 void for_each_key(const CoreType& core, Version after, Version up_to, Visit visit) {
   using Row = typename CoreType::RowType;
   std::unordered_set<const LogEntry<Row>*> seen;
-  for_each_entry(*core.log, after, up_to, [&](const LogEntry<Row>& entry) {
+  detail::for_each_entry(*core.log, after, up_to, [&](const LogEntry<Row>& entry) {
     const auto key = CoreType::key_of(entry.has_before() ? entry.before().get() : entry.after());
-    const std::uint64_t hash = hash_of(key);
+    const std::uint64_t hash = detail::hash_of(key);
     const auto* slot = core.find(key, hash);
     const LogEntry<Row>* newest = slot != nullptr ? slot->newest : core.find_grave(key, hash);
     if (seen.insert(newest).second) visit(slot, newest);
@@ -108,12 +110,14 @@ template <class CoreType>
 ChangeSet<typename CoreType::RowType> net_changes(const CoreType& core, Version from, Version to) {
   using Row = typename CoreType::RowType;
   std::vector<Change<Row>> changes;
-  for_each_key(core, std::min(from, to), std::max(from, to), [&](const Slot<Row>* slot, const LogEntry<Row>* newest) {
-    const Row* present = slot != nullptr ? &slot->get() : nullptr;
-    if (auto change = net_change(row_at(present, newest, from), row_at(present, newest, to))) {
-      changes.push_back(*std::move(change));
-    }
-  });
+  detail::for_each_key(core, std::min(from, to), std::max(from, to),
+                       [&](const Slot<Row>* slot, const LogEntry<Row>* newest) {
+                         const Row* present = slot != nullptr ? &slot->get() : nullptr;
+                         if (auto change = detail::net_change(detail::row_at(present, newest, from),
+                                                              detail::row_at(present, newest, to))) {
+                           changes.push_back(*std::move(change));
+                         }
+                       });
   return ChangeSet<Row>(std::move(changes), core.log->key);
 }
 

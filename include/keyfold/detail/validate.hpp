@@ -8,23 +8,25 @@
 
 #include <string>
 
-/// The last step of planning: works out which keys the planned rows leave and arrive at, and checks that the table
-/// as it will be is legal. Only the final state counts, so swaps, chains and freed keys pass in any order of rows.
+/// The last step of planning: works out which keys the planned rows leave and arrive at, and checks that the
+/// table as it will be is legal. Only the final state counts, so swaps, chains and freed keys pass in any
+/// order of rows.
 namespace keyfold::detail {
 
 /// Which of two colliding rows is meant: its position in the source, or that it stays in the table.
 template <class Row>
 std::string describe(const Row& row, Position position) {
   std::string out = position == no_position ? "a row of the table" : "source row " + std::to_string(position);
-  if (const std::string columns = row_text(row); !columns.empty()) out += ' ' + columns;
+  if (const std::string columns = detail::row_text(row); !columns.empty()) out += ' ' + columns;
   return out;
 }
 
 template <class Parts, class Row>
 std::string collision_text(const char* kind, const Row& first, Position first_position, const Row& second,
                            Position second_position) {
-  return std::string(kind) + ' ' + Parts::name() + " = " + key_text(Parts::of(second)) + " would be held by " +
-         describe(first, first_position) + " and by " + describe(second, second_position);
+  return std::string(kind) + ' ' + Parts::name() + " = " + detail::key_text(Parts::of(second)) +
+         " would be held by " + detail::describe(first, first_position) + " and by " +
+         detail::describe(second, second_position);
 }
 
 /// Checks one unique key, primary or secondary, on the final state.
@@ -41,8 +43,9 @@ class UniqueCheck {
   template <class Holders, class Leaves>
   void arrive(Plan<Row>& plan, Entry& entry, std::uint64_t hash, Holders holders, Leaves leaves) {
     const auto key = Parts::of(entry.after->get());
-    const Entry* other = arrived_.find(
-        hash, [&](const Entry& arrived) { return equal_values(Parts::of(arrived.after->get()), key); });
+    const Entry* other = arrived_.find(hash, [&](const Entry& arrived) {
+      return detail::equal_values(Parts::of(arrived.after->get()), key);
+    });
     if (other != nullptr) refuse(*other, entry);
     holders(key, hash, [&](const Slot<Row>& holder) {
       Entry* planned = plan.touched(holder);
@@ -64,25 +67,28 @@ class UniqueCheck {
   }
   [[noreturn]] static void refuse(const Slot<Row>& holder, const Entry* planned, const Entry& second) {
     const bool updated = planned != nullptr && planned->outcome == Outcome::update;
-    refuse(updated ? planned->after->get() : holder.get(), updated ? planned->position : no_position, second, false);
+    refuse(updated ? planned->after->get() : holder.get(), updated ? planned->position : no_position, second,
+           false);
   }
-  [[noreturn]] static void refuse(const Row& first, Position first_position, const Entry& second, bool both_new) {
+  [[noreturn]] static void refuse(const Row& first, Position first_position, const Entry& second,
+                                  bool both_new) {
     const Row& row = second.after->get();
-    const std::string key = key_text(Parts::of(row));
+    const std::string key = detail::key_text(Parts::of(row));
     const Position second_position = second.position;
     if constexpr (primary) {
       const std::string text =
-          collision_text<Parts>("the key", first, first_position, row, second_position);
+          detail::collision_text<Parts>("the key", first, first_position, row, second_position);
       if (both_new && first_position != no_position) {
         throw DuplicateSourceKey(text + "; give a duplicate policy with duplicates(), or remove one of them",
                                  Parts::name(), key, first_position, second_position);
       }
-      throw DuplicateKey(text + "; update the row that is there, or erase it in the same write", Parts::name(), key,
-                         first_position, second_position);
+      throw DuplicateKey(text + "; update the row that is there, or erase it in the same write",
+                         Parts::name(), key, first_position, second_position);
     } else {
-      throw UniqueViolation(collision_text<Parts>("the unique", first, first_position, row, second_position) +
-                                "; change one of them, or erase one in the same write",
-                            Parts::name(), key, first_position, second_position);
+      throw UniqueViolation(
+          detail::collision_text<Parts>("the unique", first, first_position, row, second_position) +
+              "; change one of them, or erase one in the same write",
+          Parts::name(), key, first_position, second_position);
     }
   }
 
@@ -115,23 +121,23 @@ class Validator {
   // Hashes the keys left and arrived at, and sees which indexes an update moves in.
   void find_keys(Entry& entry) {
     if (entry.outcome == Outcome::erase) {
-      entry.hash_before = hash_of(CoreType::key_of(entry.slot->get()));
+      entry.hash_before = detail::hash_of(CoreType::key_of(entry.slot->get()));
     } else if (entry.outcome == Outcome::insert) {
       arrive_at_key(entry);
     } else if (entry.outcome == Outcome::update) {
       const Row& before = entry.slot->get();
-      entry.rekeyed = !equal_values(CoreType::key_of(before), CoreType::key_of(entry.after->get()));
+      entry.rekeyed = !detail::equal_values(CoreType::key_of(before), CoreType::key_of(entry.after->get()));
       entry.relinked = relinked(before, entry.after->get(),
                                 std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
-      if (entry.rekeyed) entry.hash_before = hash_of(CoreType::key_of(before));
+      if (entry.rekeyed) entry.hash_before = detail::hash_of(CoreType::key_of(before));
       if (entry.rekeyed || entry.relinked) arrive_at_key(entry);
     }
   }
 
   void arrive_at_key(Entry& entry) {
     const auto key = CoreType::key_of(entry.after->get());
-    require_valid_key(KeyParts{}, key, entry.position);
-    entry.hash_after = hash_of(key);
+    detail::require_valid_key(KeyParts{}, key, entry.position);
+    entry.hash_after = detail::hash_of(key);
   }
 
   template <class Spec>
@@ -139,9 +145,9 @@ class Validator {
     const auto from = parts_of<Spec>::of(before);
     const auto to = parts_of<Spec>::of(after);
     if constexpr (spec_traits<Spec>::ordered) {
-      return less_values(from, to) || less_values(to, from);
+      return detail::less_values(from, to) || detail::less_values(to, from);
     } else {
-      return !equal_values(from, to);
+      return !detail::equal_values(from, to);
     }
   }
 
@@ -178,7 +184,7 @@ class Validator {
       const auto& index = core_.template secondary<N>();
       UniqueCheck<CoreType, Parts> check(plan_.entries.size());
       const auto holders = [&](const auto& key, std::uint64_t, const auto& visit) {
-        const auto [first, last] = equal_range_of(index, key);
+        const auto [first, last] = detail::equal_range_of(index, key);
         for (auto it = first; it != last; ++it) visit(*it);
       };
       const auto leaves = [](const Entry& planned) {
@@ -187,9 +193,10 @@ class Validator {
                 moves_in_index<Spec>(planned.slot->get(), planned.after->get()));
       };
       for (Entry& entry : plan_.entries) {
-        if (!entry.leaves_row() || has_empty_part(Parts::of(entry.after->get()))) continue;
-        if (entry.outcome == Outcome::update && !moves_in_index<Spec>(entry.slot->get(), entry.after->get())) continue;
-        check.arrive(plan_, entry, hash_of(Parts::of(entry.after->get())), holders, leaves);
+        if (!entry.leaves_row() || detail::has_empty_part(Parts::of(entry.after->get()))) continue;
+        if (entry.outcome == Outcome::update && !moves_in_index<Spec>(entry.slot->get(), entry.after->get()))
+          continue;
+        check.arrive(plan_, entry, detail::hash_of(Parts::of(entry.after->get())), holders, leaves);
       }
     }
   }
@@ -198,7 +205,8 @@ class Validator {
   Plan<Row>& plan_;
 };
 
-/// Throws DuplicateKey, DuplicateSourceKey, UniqueViolation or InvalidKey, or what the user's comparisons throw.
+/// Throws DuplicateKey, DuplicateSourceKey, UniqueViolation or InvalidKey, or what the user's comparisons
+/// throw.
 template <class CoreType>
 void validate(const CoreType& core, Plan<typename CoreType::RowType>& plan) {
   Validator<CoreType>(core, plan).run();

@@ -11,14 +11,15 @@
 #include <limits>
 #include <optional>
 #include <ranges>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
-/// Equality, order and hash of single values as keys and columns see them: strings of any type compare as text,
-/// integers by value whatever their width and sign, an empty optional equals itself and comes first, NaN equals
-/// itself and comes last, -0.0 equals 0.0.
+/// Equality, order and hash of single values as keys and columns see them: strings of any type compare as
+/// text, integers by value whatever their width and sign, an empty optional equals itself and comes first,
+/// NaN equals itself and comes last, -0.0 equals 0.0.
 namespace keyfold::detail {
 
 template <class T>
@@ -58,13 +59,38 @@ template <class Clock, class Duration>
 inline constexpr bool is_time_point_v<std::chrono::time_point<Clock, Duration>> = true;
 
 template <class T>
-concept StringLike = std::convertible_to<const T&, std::string_view> && !std::same_as<T, std::nullptr_t>;
+inline constexpr bool is_string_v = false;
+template <class Traits, class Allocator>
+inline constexpr bool is_string_v<std::basic_string<char, Traits, Allocator>> = true;
+template <class Traits>
+inline constexpr bool is_string_v<std::basic_string_view<char, Traits>> = true;
+template <>
+inline constexpr bool is_string_v<const char*> = true;
+template <>
+inline constexpr bool is_string_v<char*> = true;
+template <std::size_t size>
+inline constexpr bool is_string_v<char[size]> = true;
+
+/// What compares as text. A type of the user's that converts to text keeps its own ==, < and hash.
+template <class T>
+concept StringLike = is_string_v<T>;
+
+template <StringLike T>
+constexpr std::string_view as_text(const T& text) noexcept {
+  return std::string_view(text);
+}
+
+/// A char array is text up to its first zero, or all of it.
+template <std::size_t size>
+constexpr std::string_view as_text(const char (&text)[size]) noexcept {
+  return std::string_view(text, size).substr(0, std::string_view(text, size).find('\0'));
+}
 
 template <class T>
 concept Arithmetic = std::is_arithmetic_v<T>;
 
-/// A type that holds the values of both numbers exactly: an integer beside a floating-point number needs the mantissa
-/// of long double.
+/// A type that holds the values of both numbers exactly: an integer beside a floating-point number needs the
+/// mantissa of long double.
 template <class A, class B>
 using exact_common_t =
     std::conditional_t<std::integral<A> != std::integral<B>, long double, std::common_type_t<A, B>>;
@@ -101,7 +127,7 @@ constexpr bool is_nan([[maybe_unused]] const T& value) {
   } else if constexpr (is_optional_v<T>) {
     return value && is_nan(*value);
   } else if constexpr (is_tuple_v<T>) {
-    return std::apply([](const auto&... parts) { return (is_nan(parts) || ...); }, value);
+    return std::apply([](const auto&... parts) { return (detail::is_nan(parts) || ...); }, value);
   } else {
     return false;
   }
@@ -112,19 +138,21 @@ constexpr bool equal_values(const A& a, const B& b);
 
 template <class A, class B, std::size_t... I>
 constexpr bool equal_elements(const A& a, const B& b, std::index_sequence<I...>) {
-  return (equal_values(std::get<I>(a), std::get<I>(b)) && ...);
+  return (detail::equal_values(std::get<I>(a), std::get<I>(b)) && ...);
 }
 
 template <class A, class B>
 constexpr bool equal_values(const A& a, const B& b) {
   if constexpr (is_nullable_v<A> || is_nullable_v<B>) {
     if constexpr (std::same_as<A, std::nullopt_t> || std::same_as<B, std::nullopt_t>) {
-      return has_value(a) == has_value(b);
+      return detail::has_value(a) == detail::has_value(b);
     } else {
-      return has_value(a) && has_value(b) ? equal_values(value_of(a), value_of(b)) : has_value(a) == has_value(b);
+      return detail::has_value(a) && has_value(b)
+                 ? detail::equal_values(detail::value_of(a), detail::value_of(b))
+                 : detail::has_value(a) == detail::has_value(b);
     }
   } else if constexpr (StringLike<A> && StringLike<B>) {
-    return std::string_view(a) == std::string_view(b);
+    return detail::as_text(a) == detail::as_text(b);
   } else if constexpr (std::integral<A> && std::integral<B>) {
     return std::cmp_equal(+a, +b);
   } else if constexpr (Arithmetic<A> && Arithmetic<B>) {
@@ -132,7 +160,7 @@ constexpr bool equal_values(const A& a, const B& b) {
     const auto y = static_cast<exact_common_t<A, B>>(b);
     return x == y || (x != x && y != y);
   } else if constexpr (is_tuple_v<A> && is_tuple_v<B>) {
-    return equal_elements(a, b, std::make_index_sequence<std::tuple_size_v<A>>());
+    return detail::equal_elements(a, b, std::make_index_sequence<std::tuple_size_v<A>>());
   } else if constexpr (std::same_as<A, B> && FloatingSequence<A>) {
     auto x = std::ranges::begin(a);
     auto y = std::ranges::begin(b);
@@ -149,25 +177,27 @@ constexpr bool less_values(const A& a, const B& b);
 template <std::size_t I, class A, class B>
 constexpr bool less_from(const A& a, const B& b) {
   if constexpr (I < std::tuple_size_v<A> && I < std::tuple_size_v<B>) {
-    if (less_values(std::get<I>(a), std::get<I>(b))) return true;
-    if (less_values(std::get<I>(b), std::get<I>(a))) return false;
-    return less_from<I + 1>(a, b);
+    if (detail::less_values(std::get<I>(a), std::get<I>(b))) return true;
+    if (detail::less_values(std::get<I>(b), std::get<I>(a))) return false;
+    return detail::less_from<I + 1>(a, b);
   } else {
     return false;
   }
 }
 
-/// A strict weak order; tuples are compared on their common prefix, so that a short key finds a range of long ones.
+/// A strict weak order; tuples are compared on their common prefix, so that a short key finds a range of long
+/// ones.
 template <class A, class B>
 constexpr bool less_values(const A& a, const B& b) {
   if constexpr (is_nullable_v<A> || is_nullable_v<B>) {
     if constexpr (std::same_as<A, std::nullopt_t> || std::same_as<B, std::nullopt_t>) {
-      return !has_value(a) && has_value(b);
+      return !detail::has_value(a) && has_value(b);
     } else {
-      return has_value(b) && (!has_value(a) || less_values(value_of(a), value_of(b)));
+      return detail::has_value(b) &&
+             (!detail::has_value(a) || detail::less_values(detail::value_of(a), detail::value_of(b)));
     }
   } else if constexpr (StringLike<A> && StringLike<B>) {
-    return std::string_view(a) < std::string_view(b);
+    return detail::as_text(a) < detail::as_text(b);
   } else if constexpr (std::integral<A> && std::integral<B>) {
     return std::cmp_less(+a, +b);
   } else if constexpr (Arithmetic<A> && Arithmetic<B>) {
@@ -175,11 +205,11 @@ constexpr bool less_values(const A& a, const B& b) {
     const auto y = static_cast<exact_common_t<A, B>>(b);
     return x < y || (x == x && y != y);
   } else if constexpr (is_tuple_v<A> && is_tuple_v<B>) {
-    return less_from<0>(a, b);
+    return detail::less_from<0>(a, b);
   } else if constexpr (std::same_as<A, B> && FloatingSequence<A>) {
-    return std::lexicographical_compare(std::ranges::begin(a), std::ranges::end(a), std::ranges::begin(b),
-                                        std::ranges::end(b),
-                                        [](const auto& x, const auto& y) { return less_values(x, y); });
+    return std::lexicographical_compare(
+        std::ranges::begin(a), std::ranges::end(a), std::ranges::begin(b), std::ranges::end(b),
+        [](const auto& x, const auto& y) { return detail::less_values(x, y); });
   } else {
     return static_cast<bool>(a < b);
   }
@@ -210,11 +240,11 @@ constexpr std::uint64_t hash_of_number(double number) noexcept {
   if (number != number) return absent_hash;
   if (number >= -two_to_63 && number < two_to_63) {
     const auto whole = static_cast<std::int64_t>(number);
-    if (static_cast<double>(whole) == number) return mix(static_cast<std::uint64_t>(whole));
+    if (static_cast<double>(whole) == number) return detail::mix(static_cast<std::uint64_t>(whole));
   } else if (number >= two_to_63 && number < 2 * two_to_63) {
-    return mix(static_cast<std::uint64_t>(number));
+    return detail::mix(static_cast<std::uint64_t>(number));
   }
-  return mix(std::bit_cast<std::uint64_t>(number));
+  return detail::mix(std::bit_cast<std::uint64_t>(number));
 }
 
 template <class T>
@@ -222,33 +252,36 @@ constexpr std::uint64_t hash_of(const T& value) {
   if constexpr (std::same_as<T, std::nullopt_t>) {
     return absent_hash;
   } else if constexpr (is_optional_v<T>) {
-    return value ? hash_of(*value) : absent_hash;
+    return value ? detail::hash_of(*value) : absent_hash;
   } else if constexpr (StringLike<T>) {
-    return std::hash<std::string_view>{}(std::string_view(value));
+    return std::hash<std::string_view>{}(detail::as_text(value));
   } else if constexpr (std::integral<T>) {
-    return mix(static_cast<std::uint64_t>(value));
+    return detail::mix(static_cast<std::uint64_t>(value));
   } else if constexpr (std::is_enum_v<T>) {
-    return hash_of(static_cast<std::underlying_type_t<T>>(value));
+    return detail::hash_of(static_cast<std::underlying_type_t<T>>(value));
   } else if constexpr (std::floating_point<T>) {
-    return hash_of_number(static_cast<double>(value));
+    return detail::hash_of_number(static_cast<double>(value));
   } else if constexpr (is_duration_v<T>) {
-    return hash_of(value.count());
+    return detail::hash_of(value.count());
   } else if constexpr (is_time_point_v<T>) {
-    return hash_of(value.time_since_epoch().count());
+    return detail::hash_of(value.time_since_epoch().count());
   } else if constexpr (is_tuple_v<T>) {
     std::uint64_t hash = 0;
-    std::apply([&](const auto&... parts) { ((hash = mix(hash + hash_of(parts))), ...); }, value);
+    std::apply([&](const auto&... parts) { ((hash = detail::mix(hash + detail::hash_of(parts))), ...); },
+               value);
     return hash;
   } else if constexpr (StdHashable<T>) {
-    return mix(std::hash<T>{}(value));
+    return detail::mix(std::hash<T>{}(value));
   } else {
-    static_assert(AdlHashable<T>,
-                  "keyfold: a key part of this type needs a std::hash specialisation or a hash_value() function");
-    return mix(hash_value(value));
+    static_assert(
+        AdlHashable<T>,
+        "keyfold: a key part of this type needs a std::hash specialisation or a hash_value() function");
+    return detail::mix(hash_value(value));
   }
 }
 
-/// A lookup argument in the form in which it can be compared with, and hashed like, a stored value of type Part.
+/// A lookup argument in the form in which it can be compared with, and hashed like, a stored value of type
+/// Part.
 template <class Part, class Argument>
 constexpr decltype(auto) as_lookup(const Argument& argument) {
   using Value = unwrap_optional_t<Part>;
@@ -256,14 +289,16 @@ constexpr decltype(auto) as_lookup(const Argument& argument) {
   static_assert(!is_nullable_v<Argument> || is_optional_v<Part>,
                 "keyfold: an empty optional cannot be looked up in a column that is never empty");
   if constexpr (std::same_as<Given, Value> || std::same_as<Given, std::nullopt_t> ||
-                (Arithmetic<Given> && Arithmetic<Value> && (std::integral<Given> || std::floating_point<Value>)) ||
+                (Arithmetic<Given> && Arithmetic<Value> &&
+                 (std::integral<Given> || std::floating_point<Value>)) ||
                 (is_optional_v<Argument> && StringLike<Given> && StringLike<Value>)) {
     return (argument);
   } else if constexpr (StringLike<Given> && StringLike<Value>) {
-    return std::string_view(argument);
+    return detail::as_text(argument);
   } else {
-    static_assert(std::convertible_to<const Given&, Value> && !(std::floating_point<Given> && std::integral<Value>),
-                  "keyfold: a lookup value does not have the type of its key part");
+    static_assert(
+        std::convertible_to<const Given&, Value> && !(std::floating_point<Given> && std::integral<Value>),
+        "keyfold: a lookup value does not have the type of its key part");
     if constexpr (is_optional_v<Argument>) {
       return argument ? Part(static_cast<Value>(*argument)) : Part();
     } else {
@@ -272,18 +307,18 @@ constexpr decltype(auto) as_lookup(const Argument& argument) {
   }
 }
 
-/// as_lookup() for a value of declared type Given: a reference is looked up as it is, while a value that was computed
-/// is kept, lest the result refer to something gone.
+/// as_lookup() for a value of declared type Given: a reference is looked up as it is, while a value that was
+/// computed is kept, lest the result refer to something gone.
 template <class Part, class Given>
 constexpr decltype(auto) as_lookup_of(Given&& given) {
-  using Looked = decltype(as_lookup<Part>(given));
+  using Looked = decltype(detail::as_lookup<Part>(given));
   using Value = std::remove_cvref_t<Given>;
   if constexpr (std::is_lvalue_reference_v<Given>) {
-    return as_lookup<Part>(given);
+    return detail::as_lookup<Part>(given);
   } else if constexpr (std::is_reference_v<Looked> || std::same_as<Looked, std::string_view>) {
     return Value(std::move(given));
   } else {
-    return as_lookup<Part>(given);
+    return detail::as_lookup<Part>(given);
   }
 }
 
