@@ -197,7 +197,8 @@ class ChangeConflict : public Error {
 /// The changes of a result were asked for after its table was destroyed.
 class TableGone : public Error {
  public:
-  TableGone() : Error("the table of this result no longer exists; read changes() while the table is alive") {}
+  TableGone()
+      : Error("the table of this result no longer exists or was assigned to; read changes() before that") {}
 };
 
 }  // namespace keyfold

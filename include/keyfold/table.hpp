@@ -86,8 +86,10 @@ class Table
   /// guarantee.
   Table(const Table& other) : core_(detail::CoreCopy<Core>(*other.core_).take()) {}
   Table(Table&&) noexcept = default;
-  /// Assigning replaces everything, so that subscriptions to what was there end.
+  /// Assigning replaces everything, so that subscriptions to what was there end. Throws ReentrantWrite from
+  /// within a write of this table; moving must not be done there.
   Table& operator=(const Table& other) {
+    if (core_ != nullptr && core_->writing) throw ReentrantWrite();
     core_ = detail::CoreCopy<Core>(*other.core_).take();
     return *this;
   }
@@ -238,7 +240,7 @@ class Table
   /// Calls `callback(const Commit<Row>&)` once for each commit from now on, after it, in version order. A
   /// write that a callback makes is done at once; its own commit is told when everybody has heard of the
   /// present one. What a callback throws hurts neither the commit nor the other callbacks: see
-  /// MergeResult::subscriber_errors().
+  /// MergeResult::subscriber_errors(). A callback must not destroy the table or assign to it.
   template <class Callback>
   Subscription subscribe(Callback callback);
 

@@ -104,7 +104,10 @@ class Writes {
                   "keyfold: this rule was made for another type of target row");
     static_assert(detail::SourceRow<std::ranges::range_value_t<Source>, typename Rule::Source>,
                   "keyfold: this rule was made for another type of source row");
-    if constexpr (std::is_const_v<Source>) {  // a const rvalue cannot be moved on: copy it once
+    if constexpr (std::is_same_v<Source,
+                                 Table>) {  // a table as a source is only read, be it the target itself
+      return with_rule(static_cast<const Table&>(rows), std::move(rule));
+    } else if constexpr (std::is_const_v<Source>) {  // a const rvalue cannot be moved on: copy it once
       return with_rule(std::remove_const_t<Source>(rows), std::move(rule));
     } else {
       return MergeBuilder<Table, Source, Rule>(self().table(), std::forward<Source>(rows), std::move(rule),

@@ -213,7 +213,8 @@ class MergePlanner {
 
   void run(typename Traits::Range& range) {
     if constexpr (std::ranges::sized_range<typename Traits::Range>) {
-      plan_.entries.reserve(static_cast<std::size_t>(std::ranges::size(range)));
+      constexpr std::size_t most = 65'536;  // beyond that the size of a source may be no more than a promise
+      plan_.entries.reserve(std::min(static_cast<std::size_t>(std::ranges::size(range)), most));
     }
     if constexpr (std::same_as<std::remove_cvref_t<decltype(rule_.policy())>, NoPolicy>) {
       detail::for_each_block<Declared, Source>(

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <deque>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <ranges>
 #include <type_traits>
@@ -53,9 +54,9 @@ class AllRows {
   explicit AllRows(typename Traits::Range& range) {
     for (auto&& row : range) {
       if constexpr (Traits::stable) {
-        pointers.push_back(&row);
+        pointers.push_back(std::addressof(row));
       } else {
-        pointers.push_back(&rows_.emplace_back(std::forward<decltype(row)>(row)));
+        pointers.push_back(std::addressof(rows_.emplace_back(std::forward<decltype(row)>(row))));
       }
     }
   }
@@ -86,9 +87,9 @@ void for_each_block(typename SourceTraits<Declared, Source>::Range& range, Take 
   };
   for (auto&& row : range) {
     if constexpr (Traits::stable) {
-      block.push_back(&row);
+      block.push_back(std::addressof(row));
     } else {
-      block.push_back(&*rows.emplace_back(std::in_place, std::forward<decltype(row)>(row)));
+      block.push_back(std::addressof(*rows.emplace_back(std::in_place, std::forward<decltype(row)>(row))));
     }
     if (block.size() == block_size) flush();
   }

@@ -17,11 +17,6 @@
 namespace keyfold::detail {
 
 template <class T>
-inline constexpr bool is_variant_v = false;
-template <class... T>
-inline constexpr bool is_variant_v<std::variant<T...>> = true;
-
-template <class T>
 concept AdlText = requires(const T& value) {
   { to_string(value) } -> std::convertible_to<std::string>;
 };

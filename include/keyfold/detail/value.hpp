@@ -1,6 +1,8 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <boost/mp11/algorithm.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -16,6 +18,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 /// Equality, order and hash of single values as keys and columns see them: strings of any type compare as
 /// text, integers by value whatever their width and sign, an empty optional equals itself and comes first,
@@ -95,10 +98,16 @@ template <class A, class B>
 using exact_common_t =
     std::conditional_t<std::integral<A> != std::integral<B>, long double, std::common_type_t<A, B>>;
 
+template <class T>
+inline constexpr bool is_variant_v = false;
+template <class... T>
+inline constexpr bool is_variant_v<std::variant<T...>> = true;
+
 /// Sequences that may hold NaN, which their own operator== would call different from itself.
 template <class T>
-concept FloatingSequence = std::ranges::input_range<const T> && !StringLike<T> &&
-                           std::floating_point<unwrap_optional_t<std::ranges::range_value_t<const T>>>;
+concept FloatingSequence = std::ranges::input_range<const T> && !StringLike<T> && !requires {
+  typename T::key_type;
+} && std::floating_point<unwrap_optional_t<std::ranges::range_value_t<const T>>>;
 
 template <class T>
 constexpr bool has_value([[maybe_unused]] const T& value) noexcept {
@@ -161,6 +170,10 @@ constexpr bool equal_values(const A& a, const B& b) {
     return x == y || (x != x && y != y);
   } else if constexpr (is_tuple_v<A> && is_tuple_v<B>) {
     return detail::equal_elements(a, b, std::make_index_sequence<std::tuple_size_v<A>>());
+  } else if constexpr (std::same_as<A, B> && is_variant_v<A>) {
+    if (a.index() != b.index() || a.valueless_by_exception()) return a.index() == b.index();
+    return boost::mp11::mp_with_index<std::variant_size_v<A>>(
+        a.index(), [&](auto index) { return detail::equal_values(std::get<index>(a), std::get<index>(b)); });
   } else if constexpr (std::same_as<A, B> && FloatingSequence<A>) {
     auto x = std::ranges::begin(a);
     auto y = std::ranges::begin(b);
