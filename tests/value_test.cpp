@@ -1,0 +1,275 @@
+// How values of other types than a column's meet it: exactly, or not at all.
+#include <keyfold/keyfold.hpp>
+
+#include "support/catch.hpp"
+
+#include <boost/describe/class.hpp>
+#include <boost/range/sub_range.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <unordered_set>
+#include <variant>
+#include <vector>
+
+namespace kf = keyfold;
+
+namespace values {
+
+struct Float {
+  float key = 0;
+  int hits = 0;
+  bool operator==(const Float&) const = default;
+};
+struct Double {
+  double key = 0;
+  int hits = 0;
+  bool operator==(const Double&) const = default;
+};
+struct Tick {
+  char symbol[4] = {};
+  int price = 0;
+  bool operator==(const Tick&) const = default;
+};
+enum Color : int { red = 65, green = 300 };
+struct Cell {
+  int id = 0;
+  int whole = 0;
+  bool flag = false;
+  std::uint8_t small = 0;
+  double real = 0;
+  std::optional<int> perhaps{};
+  bool operator==(const Cell&) const = default;
+};
+struct Fixed {
+  const int id = 0;
+  std::string text;
+  bool operator==(const Fixed&) const = default;
+};
+struct Loose {
+  int id = 0;
+  std::variant<double, std::string> either;
+  std::unordered_set<double> set;
+  std::vector<double> list;
+  bool operator==(const Loose&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Loose, (), (id, either, set, list))
+struct Opaque {};
+struct Sealed {
+  int id = 0;
+  Opaque inner;
+};
+BOOST_DESCRIBE_STRUCT(Sealed, (), (id, inner))
+struct Linked {
+  int id = 0;
+  std::optional<int> link;
+  bool operator==(const Linked&) const = default;
+};
+
+}  // namespace values
+
+using namespace values;
+
+TEST_CASE("a key is looked up by its exact value") {
+  constexpr float limit = 16777216.0F;  // 2^24: the next whole number is no float
+  kf::Table<Float, kf::Key<&Float::key>> floats;
+  floats.insert({limit, 0});
+  CHECK(floats.contains(16777216.0));
+  CHECK(floats.contains(16777216));
+  CHECK_FALSE(floats.contains(16777217.0));
+  CHECK_FALSE(floats.contains(16777217));
+  CHECK_FALSE(floats.contains(1e300));
+
+  constexpr std::int64_t beyond = (std::int64_t{1} << 53) + 1;
+  kf::Table<Double, kf::Key<&Double::key>> doubles;
+  doubles.insert({9007199254740992.0, 0});
+  CHECK(doubles.contains(beyond - 1));
+  CHECK_FALSE(doubles.contains(beyond));
+  doubles.insert({18446744073709549568.0, 0});  // 2^64 - 2^11
+  CHECK(doubles.contains(std::uint64_t{18446744073709549568U}));
+  doubles.insert({-0.5, 0});
+  CHECK(doubles.contains(-0.5F));
+}
+
+TEST_CASE("a merge matches keys of other types by their exact value") {
+  kf::Table<Double, kf::Key<&Double::key>> table;
+  table.insert({9007199254740992.0, 0});
+  const std::vector<std::int64_t> keys{9007199254740993, 9007199254740992};
+  const auto itself = [](std::int64_t key) { return key; };
+  const auto result = table.merge(keys).on<itself>().when_matched().erase().execute();
+  CHECK(result.metrics().deleted == 1);
+  CHECK(result.metrics().skipped == 1);
+}
+
+TEST_CASE("char arrays that fill up are text without a terminator") {
+  kf::Table<Tick, kf::Key<&Tick::symbol>> ticks;
+  ticks.insert({{'A', 'A', 'P', 'L'}, 1});
+  CHECK_THROWS_AS(ticks.insert({{'A', 'A', 'P', 'L'}, 65}), kf::DuplicateKey);
+  ticks.insert({{'A', 'A', 0, 'L'}, 2});
+  CHECK(ticks.at("AAPL").price == 1);
+  CHECK(ticks.at(std::string_view("AA")).price == 2);
+}
+
+template <class Assignment>
+void assign(Assignment assignment, Cell expected) {
+  kf::Table<Cell, kf::Key<&Cell::id>> cells;
+  cells.insert({});
+  cells.merge(std::vector<Cell>{{}}).when_matched().update(assignment).execute();
+  CHECK(*cells.begin() == expected);
+}
+
+template <class Assignment>
+void refuse(Assignment assignment, const std::string& column) {
+  kf::Table<Cell, kf::Key<&Cell::id>> cells;
+  cells.insert({});
+  try {
+    cells.merge(std::vector<Cell>{{}}).when_matched().update(assignment).execute();
+    FAIL("assigned");
+  } catch (const kf::ValueOutOfRange& error) {
+    CHECK(error.column == column);
+  }
+  CHECK(*cells.begin() == Cell{});
+}
+
+TEST_CASE("a number that its column cannot hold unchanged is refused") {
+  refuse(kf::target<&Cell::whole> = 0.75, "whole");
+  refuse(kf::target<&Cell::whole> = std::numeric_limits<double>::quiet_NaN(), "whole");
+  refuse(kf::target<&Cell::whole> = std::numeric_limits<double>::infinity(), "whole");
+  refuse(kf::target<&Cell::whole> = 2147483648.0, "whole");
+  refuse(kf::target<&Cell::flag> = 2, "flag");
+  refuse(kf::target<&Cell::small> = 256, "small");
+  refuse(kf::target<&Cell::small> = -1, "small");
+  refuse(kf::target<&Cell::small> = green, "small");
+  refuse(kf::target<&Cell::real> = (std::int64_t{1} << 53) + 1, "real");
+  refuse(kf::target<&Cell::perhaps> = 1e10, "perhaps");
+}
+
+TEST_CASE("a number that its column can hold is converted") {
+  assign(kf::target<&Cell::whole> = -3.0, {.whole = -3});
+  assign(kf::target<&Cell::whole> = -2147483648.0, {.whole = std::numeric_limits<int>::min()});
+  assign(kf::target<&Cell::flag> = 1, {.flag = true});
+  assign(kf::target<&Cell::small> = red, {.small = 65});
+  assign(kf::target<&Cell::real> = (std::int64_t{1} << 53), {.real = 9007199254740992.0});
+  assign(kf::target<&Cell::perhaps> = 7.0, {.perhaps = 7});
+}
+
+TEST_CASE("a range that only borrows its rows keeps them") {
+  std::vector<std::string> texts{"a text that is too long for the small buffer"};
+  kf::Table<Fixed, kf::Key<&Fixed::id>> table;
+  table.merge(boost::sub_range<std::vector<std::string>>(texts))
+      .on<[](const std::string& text) { return static_cast<int>(text.size()); }>()
+      .when_not_matched()
+      .insert([](const std::string& text) { return Fixed{1, text}; })
+      .execute();
+  CHECK(texts.front() == table.at(1).text);
+
+  std::vector<Fixed> rows{{2, "another text that is too long for the small buffer"}};
+  table.append(boost::sub_range<std::vector<Fixed>>(rows));
+  CHECK(rows.front().text == table.at(2).text);
+}
+
+TEST_CASE("source rows without a value for the index they are matched by are no duplicates") {
+  kf::Table<Linked, kf::Key<&Linked::id>, kf::HashedBy<&Linked::link>> table;
+  table.insert({9, std::nullopt});
+  const auto result = table.merge(std::vector<Linked>{{1, std::nullopt}, {2, std::nullopt}, {3, 5}, {4, 5}})
+                          .on<&Linked::link>(kf::by<&Linked::link>)
+                          .duplicates(kf::keep_last)
+                          .when_not_matched()
+                          .insert_all()
+                          .execute();
+  CHECK(result.metrics().inserted == 3);
+  CHECK(result.metrics().dropped_duplicates == 1);
+  CHECK(std::vector<Linked>(table.begin(), table.end()) ==
+        std::vector<Linked>{{9, std::nullopt}, {1, std::nullopt}, {2, std::nullopt}, {4, 5}});
+}
+
+TEST_CASE("a source row that matches several rows is skipped once") {
+  kf::Table<Linked, kf::Key<&Linked::id>, kf::HashedBy<&Linked::link>> table;
+  table.append({{1, 5}, {2, 5}, {3, 5}});
+  const auto result = table.merge(std::vector<Linked>{{7, 5}})
+                          .on<&Linked::link>(kf::by<&Linked::link>)
+                          .when_matched()
+                          .do_nothing()
+                          .execute();
+  CHECK(result.metrics().source_rows == 1);
+  CHECK(result.metrics().skipped == 1);
+}
+
+TEST_CASE("what a by-source update would leave as it is counts as no source row") {
+  kf::Table<Linked, kf::Key<&Linked::id>> table;
+  table.append({{1, 5}});
+  const auto result = table.merge(std::vector<Linked>{})
+                          .when_not_matched_by_source()
+                          .update(kf::target<&Linked::link> = 5)
+                          .execute();
+  CHECK(result.metrics() == kf::Metrics{});
+  CHECK_FALSE(result.committed());
+}
+
+TEST_CASE("fold() must keep the key") {
+  kf::Table<Linked, kf::Key<&Linked::id>> table;
+  auto merge = table.merge(std::vector<Linked>{{1, 1}, {1, 2}})
+                   .duplicates(kf::fold([](Linked folded, const Linked&) {
+                     ++folded.id;
+                     return folded;
+                   }))
+                   .when_not_matched()
+                   .insert_all();
+  CHECK_THROWS_AS(merge.execute(), kf::Error);
+  CHECK(table.empty());
+}
+
+TEST_CASE("rows with const members have a history and can be undone") {
+  kf::Table<Fixed, kf::Key<&Fixed::id>> table;
+  table.insert({1, "a"});
+  table.upsert({1, "b"});
+  CHECK(table.history_of(1).size() == 2);
+  table.apply(table.diff(1, 2).inverse());
+  CHECK(table.at(1).text == "a");
+}
+
+TEST_CASE("variants and sequences with NaN, and sets in another order, are unchanged") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  kf::Table<Loose, kf::Key<&Loose::id>> table;
+  table.upsert({{1, nan, {1, 2, 3}, {nan, 1}}});
+  CHECK(table.upsert({{1, nan, {3, 2, 1}, {nan, 1}}}).metrics().unchanged == 1);
+  CHECK(table.upsert({{1, "nan", {3, 2, 1}, {nan, 1}}}).metrics().updated == 1);
+}
+
+TEST_CASE("rows with a column that has no equality count every update") {
+  kf::Table<Sealed, kf::Key<&Sealed::id>> table;
+  table.upsert(std::vector<Sealed>{{1, {}}});
+  CHECK(table.upsert(std::vector<Sealed>{{1, {}}}).metrics().updated == 1);
+}
+
+TEST_CASE("a table given as an rvalue source of itself is only read") {
+  kf::Table<Linked, kf::Key<&Linked::id>> table;
+  table.append({{1, 5}});
+  CHECK(table.upsert(std::move(table)).metrics().unchanged == 1);
+  CHECK(table.size() == 1);
+}
+
+TEST_CASE("a struct with a table as a member is an aggregate like any other") {
+  struct Shop {
+    kf::Table<Linked, kf::Key<&Linked::id>> links;
+    int visits{};
+  };
+  Shop shop{};
+  shop.links.insert({1, 2});
+  CHECK(shop.links.size() == 1);
+}
+
+TEST_CASE("assigning to a table from within its own write is refused") {
+  kf::Table<Linked, kf::Key<&Linked::id>> table;
+  table.append({{1, 5}});
+  const auto other = table;
+  const auto assigns = [&](const Linked&, const Linked&) {
+    table = other;
+    return true;
+  };
+  CHECK_THROWS_AS(table.merge(std::vector<Linked>{{1, 6}}).when_matched(assigns).update_all().execute(),
+                  kf::ReentrantWrite);
+  CHECK(table.at(1).link == 5);
+}
