@@ -511,9 +511,9 @@ TEST_CASE("a number that does not fit its column is an error") {
   CHECK(column_refused(big = std::nextafter(huge, 0.0)) == "none");
   CHECK(column_refused(big = std::numeric_limits<double>::quiet_NaN()) == "big");
   CHECK(column_refused(big = std::numeric_limits<double>::infinity()) == "big");
-  CHECK(column_refused(tiny = 127.9) == "none");
+  CHECK(column_refused(tiny = 127.9) == "tiny");
   CHECK(column_refused(tiny = 128.0) == "tiny");
-  CHECK(column_refused(tiny = -128.9) == "none");
+  CHECK(column_refused(tiny = -128.0) == "none");
   CHECK(column_refused(natural = -1.0) == "natural");
   CHECK(column_refused(small_float = 1e300) == "small_float");
   CHECK(column_refused(small_float = -1e300) == "small_float");
@@ -565,8 +565,6 @@ TEST_CASE("an update that changes nothing is unchanged, whatever made it") {
   CHECK(unchanged(orders.merge(same).when_matched().update(t<&Order::status> = "new")));
   CHECK(unchanged(
       orders.merge(same).when_matched().update([](const Order& target, const Order&) { return target; })));
-  CHECK(unchanged(
-      orders.merge(same).when_not_matched_by_source(t<&Order::id> == 2).update(t<&Order::revision> = 1)));
 }
 
 TEST_CASE("rewrite_unchanged counts every update") {

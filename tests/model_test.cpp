@@ -463,7 +463,7 @@ void add_on_conditions(std::vector<Shape>& shapes) {
 Rule by_group(std::vector<C::Clause> clauses) {
   Rule rule;
   rule.matches = [](const Item& t, const Change& s) { return t.group && s.group && *t.group == *s.group; };
-  rule.same_key = [](const Change& a, const Change& b) { return a.group == b.group; };
+  rule.same_key = [](const Change& a, const Change& b) { return a.group && a.group == b.group; };
   rule.clauses = std::move(clauses);
   return rule;
 }
