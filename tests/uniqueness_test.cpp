@@ -170,7 +170,7 @@ void check_legal(const Scenario& scenario, const UniqueKey& key) {
   for_each_order(4, [&](const std::vector<int>& order) {
     const std::vector<Account> before = rows_in(order);
     for (std::size_t turn = 0; turn < moves.size(); ++turn) {
-      std::ranges::rotate(moves, moves.begin() + 1);
+      std::rotate(moves.begin(), moves.begin() + 1, moves.end());
       std::vector<Account> expected = expected_rows(before, moves, scenario.others_go);
       if (is_ordered<kf::OrderedKey<&Account::id>> && std::same_as<Table, Ordered>) {
         std::ranges::sort(expected, {}, &Account::id);
