@@ -322,6 +322,7 @@ class Table
       detail::ChangePlanner<Core> planner(*core_, plan);
       Position position = 0;
       for (const Change<Row>& change : changes) planner.apply(change, position++);
+      planner.check_arrivals();
       planner.finish();
     });
   }

@@ -43,11 +43,15 @@ class ChangePlanner {
 
   ChangePlanner(const CoreType& core, Plan<Row>& plan) : core_(core), plan_(plan) {}
 
-  /// Throws ChangeConflict naming the keys of all changes that did not fit.
-  void finish() {
+  /// Notes the changes that bring a row to a key which another row keeps.
+  void check_arrivals() {
     for (const Planned<Row>& entry : plan_.entries) {
       if (entry.after && !key_is_free(entry)) conflict(entry.after->get());
     }
+  }
+
+  /// Throws ChangeConflict naming the keys of all changes that did not fit.
+  void finish() {
     if (!conflicts_.empty()) throw ChangeConflict(std::move(conflicts_));
   }
 
