@@ -278,20 +278,20 @@ void add_syncs(std::vector<Twice<Table>>& merges) {
         .when_not_matched_by_source()
         .erase();
   }));
-  merges.push_back(
-      twice<Table>({"DELETE FROM t" + left + " AND x > 1", "UPDATE t SET x = x + 1, y = x" + left,
-                    insert_from_s("ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE t.y < 2")},
-                   [](auto merge) {
-                     return std::move(merge)
-                         .when_matched(target_y < 2)
-                         .update(target_name = source_name)
-                         .when_not_matched()
-                         .insert_all()
-                         .when_not_matched_by_source(target_x > 1)
-                         .erase()
-                         .when_not_matched_by_source()
-                         .update(target_x = target_x + 1, target_y = target_x);
-                   }));
+  merges.push_back(twice<Table>(
+      {"DELETE FROM t" + left + " AND x > 1", "UPDATE t SET x = x + 1, y = x" + left + " AND x <= 1",
+       insert_from_s("ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE t.y < 2")},
+      [](auto merge) {
+        return std::move(merge)
+            .when_matched(target_y < 2)
+            .update(target_name = source_name)
+            .when_not_matched()
+            .insert_all()
+            .when_not_matched_by_source(target_x > 1)
+            .erase()
+            .when_not_matched_by_source(target_x <= 1)
+            .update(target_x = target_x + 1, target_y = target_x);
+      }));
 }
 
 template <class Table>
@@ -386,10 +386,7 @@ TEMPLATE_TEST_CASE("random merges do what SQLite does", "[sqlite]", Hashed, Orde
       }
       const auto metrics = merges[step.merge].merge(table, batch, step.rewrite_unchanged).metrics();
       RC_ASSERT(lines(table) == database.rows(order));
-      // SQLite alone counts rows that an update of unmatched rows leaves as they are.
-      const std::size_t counted = metrics.affected() + metrics.unchanged;
-      const bool agree = step.rewrite_unchanged ? counted == changed : counted <= changed;
-      RC_ASSERT(agree);
+      RC_ASSERT(metrics.affected() + metrics.unchanged == changed);
       if (step.rewrite_unchanged) RC_ASSERT(metrics.unchanged == 0U);
       effective[step.merge] += changed != 0 ? 1 : 0;
     }
