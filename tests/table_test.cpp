@@ -195,7 +195,9 @@ TEST_CASE("iterators walk both ways") {
   CHECK((--it)->id == 1);
   CHECK((it--)->id == 1);
   CHECK(it == orders.begin());
+#ifndef BOOST_MULTI_INDEX_ENABLE_SAFE_MODE  // whose iterators must not be compared while they are singular
   CHECK(decltype(it)() == decltype(it)());
+#endif
 }
 
 // --- Copy and move ---
