@@ -671,7 +671,11 @@ TEST_CASE("another table may be written to from inside a write") {
 // --- Many rows ---
 
 TEST_CASE("two hundred thousand rows") {
+#ifdef BOOST_MULTI_INDEX_ENABLE_INVARIANT_CHECKING
+  constexpr int count = 4000;  // every write of a row looks at all rows
+#else
   constexpr int count = 200000;
+#endif
   Rows rows;
   rows.reserve(count);
   for (int id = 0; id < count; ++id) rows.push_back({id, "", id % 1000});
@@ -695,12 +699,11 @@ TEST_CASE("two hundred thousand rows") {
                           .execute();
   const auto& metrics = result.metrics();
   CHECK(metrics.source_rows == count);
-  CHECK(metrics.matched_deleted ==
-        50000);  // ids below 200,000 come from numbers below 100,000, half with count < 500
-  CHECK(metrics.matched_updated == 50000);
-  CHECK(metrics.inserted == 100000);
-  CHECK(metrics.not_matched_by_source_updated == 100000);
-  CHECK(items.size() == 250000);
+  CHECK(metrics.matched_deleted == count / 4);  // half of the ids are there, half of these have a count < 500
+  CHECK(metrics.matched_updated == count / 4);
+  CHECK(metrics.inserted == count / 2);
+  CHECK(metrics.not_matched_by_source_updated == count / 2);
+  CHECK(items.size() == count + count / 4);
   int wrong = 0;
   for (int id = 0; id < 2 * count; ++id) {
     const Item* const item = items.find(id);
@@ -715,5 +718,5 @@ TEST_CASE("two hundred thousand rows") {
     }
   }
   CHECK(wrong == 0);
-  CHECK(result.changes().size() == 300000);
+  CHECK(result.changes().size() == count + count / 2);
 }
