@@ -222,6 +222,22 @@ TEST_CASE("print: every type of column") {
         "(3 rows)\n");
 }
 
+TEST_CASE("print: times whose year the calendar does not have") {
+  std::string out;
+  const auto told = [&](auto time) {
+    out.clear();
+    kf::detail::append_time(out, time);
+    return out;
+  };
+  // 2^63 microseconds are 106,751,991.17 days.
+  CHECK(told(kf::Timestamp::min()) == "-106751992 days since 1970-01-01");
+  CHECK(told(kf::Timestamp::max()) == "106751991 days since 1970-01-01");
+  CHECK(told(std::chrono::sys_time<std::chrono::nanoseconds>::min()) == "1677-09-21T00:12:43.145224Z");
+  CHECK(told(std::chrono::sys_days(std::chrono::year::max() / 12 / 31)) == "32767-12-31");
+  CHECK(told(std::chrono::sys_days(std::chrono::year::max() / 12 / 31) + std::chrono::days(1)) ==
+        "11248738 days since 1970-01-01");
+}
+
 namespace {
 
 struct Described {
@@ -316,6 +332,25 @@ TEST_CASE("print: an update that changes the key shows both keys") {
         "-------+---------+------+-----\n"
         "update | 1 -> 10 | Ann  | Oslo\n"
         "(1 change)\n");
+}
+
+TEST_CASE("print: a feed tells version and time of each change") {
+  Customers customers(at_noon());
+  customers.append({{1, "Ann", "Oslo"}, {2, "Bo", std::nullopt}});
+  customers.upsert({1, "Ann", "Bergen"});
+  customers.erase(2);
+
+  CHECK(text(kf::print(customers.changes(1))) ==
+        "version | timestamp                   | change | id | name | city\n"
+        "--------+-----------------------------+--------+----+------+---------------\n"
+        "      2 | 2026-10-04T12:00:00.000001Z | update |  1 | Ann  | Oslo -> Bergen\n"
+        "      3 | 2026-10-04T12:00:00.000002Z | erase  |  2 | Bo   | NULL\n"
+        "(2 changes)\n");
+  CHECK(text(kf::print(customers.history_of(1), kf::max_rows(1))) ==
+        "version | timestamp            | change | id | name | city\n"
+        "--------+----------------------+--------+----+------+-----\n"
+        "      1 | 2026-10-04T12:00:00Z | insert |  1 | Ann  | Oslo\n"
+        "... 1 more change\n");
 }
 
 TEST_CASE("print: history, newest commit first") {

@@ -379,6 +379,21 @@ TEST_CASE("a table with a retention keeps young versions by itself") {
   CHECK(readable(stocks) == Versions{3, 4});  // made at noon + 2 h and + 3 h
 }
 
+TEST_CASE("keep_for() of all time keeps everything, of less than none the present") {
+  using std::chrono::microseconds;
+  for (const kf::Timestamp start : {kf::Timestamp::min(), noon, kf::Timestamp::max()}) {
+    kf::TableOptions options;
+    options.clock = [start] { return start; };
+    options.retention = kf::keep_for(microseconds::max());
+    Stocks all(options);
+    for (int id = 1; id <= 3; ++id) all.insert(stock(id, id));
+    CHECK(readable(all) == Versions{0, 1, 2, 3});
+  }
+  Stocks present(hourly(kf::keep_for(microseconds::min())));
+  for (int id = 1; id <= 3; ++id) present.insert(stock(id, id));
+  CHECK(readable(present) == Versions{3});
+}
+
 TEST_CASE("copies keep what is readable and what is not") {
   Stocks stocks = four_versions();
   stocks.tag("kept", 1);

@@ -247,6 +247,29 @@ TEST_CASE("times ascend while the clock goes back") {
   CHECK_THROWS_AS(timed.stocks.as_of(noon - 2h), kf::VersionNotFound);
 }
 
+TEST_CASE("commits after the last possible time share it, and the later one counts") {
+  Timed timed;
+  timed.stocks.insert({1, 10});
+  *timed.now = kf::Timestamp::max() - 1us;
+  timed.stocks.insert({2, 20});
+  timed.stocks.insert({3, 30});
+  timed.stocks.insert({4, 40});
+  CHECK(timed.stocks.history()[2].timestamp() == kf::Timestamp::max());
+  CHECK(timed.stocks.history()[3].timestamp() == kf::Timestamp::max());
+  CHECK(timed.stocks.as_of(kf::Timestamp::max()).version() == 4);
+  CHECK(timed.stocks.as_of(kf::Timestamp::max() - 1us).version() == 2);
+}
+
+TEST_CASE("the first possible time is a time like others") {
+  Timed timed;
+  *timed.now = kf::Timestamp::min();
+  timed.stocks.insert({1, 10});
+  timed.stocks.insert({2, 20});
+  CHECK(timed.stocks.history()[0].timestamp() == kf::Timestamp::min());
+  CHECK(timed.stocks.as_of(kf::Timestamp::min()).version() == 1);
+  CHECK(timed.stocks.as_of(noon).version() == 2);
+}
+
 TEST_CASE("a version that never was is not found") {
   Timed timed = four_versions();
   const auto refuses = [&](auto read) {

@@ -56,7 +56,8 @@ class [[nodiscard]] Printed {
 };
 
 /// An aligned table of rows, changes or commits: `std::cout << print(orders, max_rows(20))`. Takes a table,
-/// an index, any range of rows; a ChangeSet; a History, which is shown newest first.
+/// an index, any range of rows; a ChangeSet or a
+/// ChangeFeed; a History, which is shown newest first.
 template <std::ranges::input_range Range, class... Options>
 [[nodiscard]] auto print(Range&& range, Options... options) {
   static_assert((detail::PrintOption<Options> && ...),

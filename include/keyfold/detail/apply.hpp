@@ -122,10 +122,10 @@ class Applier {
 
   void record(CommitNote&& note, LogBlock<Row>&& block) {
     auto& records = core_.log->records;
-    const Timestamp now = core_.options.clock();
-    const Timestamp earliest = records.empty() ? now : records.back().timestamp + Timestamp::duration(1);
+    Timestamp time = core_.options.clock();
+    if (!records.empty()) time = std::max(time, detail::tick_after(records.back().timestamp));
     records.push_back({.version = core_.version() + 1,
-                       .timestamp = std::max(now, earliest),
+                       .timestamp = time,
                        .operation = note.operation,
                        .parameters = std::move(note.parameters),
                        .metrics = plan_.metrics,

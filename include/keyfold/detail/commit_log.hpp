@@ -92,6 +92,11 @@ class CommitLog {
   std::size_t swept = 0;                  // bytes that the last sweep left in `retired`
 };
 
+/// A microsecond later. After the last time there is none: it is its own successor.
+constexpr Timestamp tick_after(Timestamp time) noexcept {
+  return time == Timestamp::max() ? time : time + Timestamp::duration(1);
+}
+
 /// The change as its key sees it: an update that changes the key takes the row from one key and gives it to
 /// another.
 template <class Row>

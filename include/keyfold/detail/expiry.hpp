@@ -187,7 +187,10 @@ Version first_kept(const CoreType& core, const OlderThan& rule) {
 }
 template <class CoreType>
 Version first_kept(const CoreType& core, const KeepFor& rule) {
-  return detail::first_kept(core, OlderThan{core.options.clock() - rule.duration});
+  const Timestamp now = core.options.clock();
+  const auto span = std::max(rule.duration, Timestamp::duration::zero());
+  const bool ends_before_time = now < Timestamp::min() + span;
+  return detail::first_kept(core, OlderThan{ends_before_time ? Timestamp::min() : now - span});
 }
 
 /// The versions that would no longer be readable, ascending.

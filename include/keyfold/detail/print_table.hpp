@@ -184,6 +184,22 @@ struct Printer<Change<Row>> {
   }
 };
 
+/// Changes of a feed: the same behind their version and time.
+template <class Row>
+struct Printer<FeedChange<Row>> : Printer<Change<Row>> {
+  static void add_columns(TextGrid& grid) {
+    grid.add_column("version", TextGrid::Align::right);
+    grid.add_column("timestamp", TextGrid::Align::left);
+    Printer<Change<Row>>::add_columns(grid);
+  }
+
+  static void add(TextGrid& grid, const FeedChange<Row>& change, const PrintOptions& options) {
+    grid.add(value_cell(change.version(), options));
+    grid.add(value_cell(change.timestamp(), options));
+    Printer<Change<Row>>::add(grid, change, options);
+  }
+};
+
 /// Commits, as DESCRIBE HISTORY shows them.
 template <class Row>
 struct Printer<Commit<Row>> {

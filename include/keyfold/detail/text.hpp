@@ -53,19 +53,31 @@ inline void append_padded(std::string& out, long long number, std::size_t width)
   if (length < width) out.insert(start, width - length, '0');
 }
 
-/// ISO 8601 in UTC; the fraction is left out when it is zero.
+/// ISO 8601 in UTC; the fraction is left out when it is zero. A time whose year the calendar of <chrono> does
+/// not have is told in days since 1970-01-01.
 template <class Duration>
 void append_time(std::string& out, std::chrono::sys_time<Duration> time) {
   using namespace std::chrono;
-  const auto day = floor<days>(time);
+  // floor<days>(time) and time - day would overflow at the ends of Duration.
+  auto day = time_point_cast<days>(time);
+  auto rest = time.time_since_epoch() % days(1);
+  if (rest < rest.zero()) {
+    day -= days(1);
+    rest += days(1);
+  }
+  if (day < sys_days(year::min() / January / 1) || day > sys_days(year::max() / December / 31)) {
+    detail::append_number(out, day.time_since_epoch().count());
+    out += " days since 1970-01-01";
+    return;
+  }
   const year_month_day date{day};
-  const hh_mm_ss clock{floor<microseconds>(time - day)};
   detail::append_padded(out, int{date.year()}, 4);
   out += '-';
   detail::append_padded(out, unsigned{date.month()}, 2);
   out += '-';
   detail::append_padded(out, unsigned{date.day()}, 2);
   if constexpr (!std::same_as<Duration, days>) {
+    const hh_mm_ss clock{floor<microseconds>(rest)};
     out += 'T';
     detail::append_padded(out, clock.hours().count(), 2);
     out += ':';
