@@ -59,7 +59,7 @@ class History;
 // merge.hpp
 template <class Row>
 class MergeResult;
-template <class Table, class Source, class Rule>
+template <class Target, class Source, class Rule>
 class MergeBuilder;
 template <class Row, class Source, class Match, class Policy, class... Clauses>
 class MergeRule;

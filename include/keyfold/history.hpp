@@ -25,8 +25,8 @@ class Commit {
 
   [[nodiscard]] Version version() const noexcept { return record_->version; }
 
-  /// max(clock(), the last commit's time + 1 microsecond): ascending whatever the clock does. Two commits share
-  /// a time only if that is Timestamp::max().
+  /// max(clock(), the last commit's time + 1 microsecond): ascending whatever the clock does. Two commits
+  /// share a time only if that is Timestamp::max().
   [[nodiscard]] Timestamp timestamp() const noexcept { return record_->timestamp; }
 
   /// "MERGE", "APPEND", "INSERT", "DELETE", "TRUNCATE", "RESTORE", "UNDO", "APPLY"; "REPLAY" for what

@@ -57,7 +57,16 @@ class RowIterator {
   friend bool operator==(const RowIterator& a, const RowIterator& b) { return a.base_ == b.base_; }
 
  private:
-  Base base_{};
+  // Iterators that belong to no table are equal, which those of Boost.MultiIndex do not see to.
+  static Base of_no_table() {
+    if constexpr (std::is_constructible_v<Base, std::nullptr_t>) {
+      return Base(nullptr);
+    } else {
+      return Base();
+    }
+  }
+
+  Base base_ = of_no_table();
 };
 
 /// Rows from one iterator to another: a view, as cheap to copy as its iterators.

@@ -4,6 +4,7 @@
 #include <keyfold/detail/commit_note.hpp>
 #include <keyfold/detail/merge_plan.hpp>
 #include <keyfold/detail/merge_syntax.hpp>
+#include <keyfold/detail/write.hpp>
 #include <keyfold/history.hpp>
 
 #include <exception>
@@ -19,26 +20,25 @@ namespace keyfold {
 template <class Row>
 class MergeResult {
  public:
-  MergeResult(Version version, bool committed, const Metrics& metrics,
-              std::weak_ptr<const detail::CommitLog<Row>> log) noexcept
-      : version_(version), committed_(committed), metrics_(metrics), log_(std::move(log)) {}
+  MergeResult(const detail::Written& written, const std::shared_ptr<detail::CommitLog<Row>>& log) noexcept
+      : version_(log->latest()), written_(written), log_(log) {}
 
   /// The table's version after the write.
   [[nodiscard]] Version version() const noexcept { return version_; }
 
   /// Whether the write made a version. One that changed nothing does not, see docs/merge-semantics.md.
-  [[nodiscard]] bool committed() const noexcept { return committed_; }
+  [[nodiscard]] bool committed() const noexcept { return written_.committed; }
 
   /// Whether once() skipped the write, since its number was recorded before.
-  [[nodiscard]] bool already_applied() const noexcept { return already_applied_; }
+  [[nodiscard]] bool already_applied() const noexcept { return written_.already_applied; }
 
-  [[nodiscard]] const Metrics& metrics() const noexcept { return metrics_; }
+  [[nodiscard]] const Metrics& metrics() const noexcept { return written_.metrics; }
 
   /// What the write changed, with before and after rows (SQL's RETURNING); empty if it made no version.
   /// Copies the rows: O(changes). Throws TableGone when the table no longer exists, VersionExpired when the
   /// version does not.
   [[nodiscard]] ChangeSet<Row> changes() const {
-    if (!committed_) return {};
+    if (!committed()) return {};
     const auto log = log_.lock();
     if (log == nullptr) throw TableGone();
     const auto* record = log->find(version_);
@@ -57,9 +57,7 @@ class MergeResult {
   friend class Table;
 
   Version version_;
-  bool committed_;
-  bool already_applied_ = false;
-  Metrics metrics_;
+  detail::Written written_;
   std::weak_ptr<const detail::CommitLog<Row>> log_;
   std::vector<std::exception_ptr> subscriber_errors_;
 };
@@ -152,15 +150,15 @@ constexpr auto merge_rule() {
 
 /// A merge that is being put together; nothing happens before execute() or preview(). It refers to the table,
 /// and to the source where that is an lvalue.
-template <class Table, class SourceRange, class RuleType>
-class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Table, SourceRange, RuleType>> {
+template <class Target, class SourceRange, class RuleType>
+class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Target, SourceRange, RuleType>> {
  public:
   using Rule = RuleType;
   using Row = typename Rule::Row;
   using Source = typename Rule::Source;
 
-  MergeBuilder(Table& table, SourceRange&& source, Rule rule, detail::CommitNote note)
-      : table_(&table),
+  MergeBuilder(Target& target, SourceRange&& source, Rule rule, detail::CommitNote note)
+      : target_(&target),
         source_(std::forward<SourceRange>(source)),
         rule_(std::move(rule)),
         note_(std::move(note)) {}
@@ -175,7 +173,7 @@ class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Table
   /// the last one recorded for that application. The number is recorded with the commit, even if nothing else
   /// changes.
   MergeBuilder once(std::string app, std::uint64_t number) && {
-    note_.once = detail::AppNumber{std::move(app), number};
+    note_.once = {{std::move(app), number}};
     return std::move(*this);
   }
 
@@ -186,20 +184,14 @@ class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Table
   /// and whatever the source, the conditions and the rows throw. Strong guarantee for the table; a source
   /// that the merge owns is gone. Complexity: O(source rows) on average, plus O(table) with a
   /// when_not_matched_by_source clause.
-  MergeResult<Row> execute() && {
-    check();
-    return table_->template execute_merge<SourceRange>(source_, rule_, std::move(note_));
-  }
-  MergeResult<Row> execute() & {
-    check();
-    return table_->template execute_merge<SourceRange&>(source_, rule_, note_);
-  }
+  MergeResult<Row> execute() && { return execute_as<SourceRange>(std::move(note_)); }
+  MergeResult<Row> execute() & { return execute_as<SourceRange&>(note_); }
 
   /// What execute() would do, with all its errors, without doing it. A single-pass source is read all the
   /// same, so that nothing is left to execute.
   [[nodiscard]] ChangeSet<Row> preview() {
     check();
-    return table_->template preview_merge<SourceRange&>(source_, rule_);
+    return target_->preview_plan(planner<SourceRange&>());
   }
 
   // For the grammar.
@@ -207,8 +199,8 @@ class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Table
   constexpr Rule&& rule() noexcept { return std::move(rule_); }
   template <class NewRule>
   auto with(NewRule rule) && {
-    return MergeBuilder<Table, SourceRange, NewRule>(*table_, std::forward<SourceRange>(source_),
-                                                     std::move(rule), std::move(note_));
+    return MergeBuilder<Target, SourceRange, NewRule>(*target_, std::forward<SourceRange>(source_),
+                                                      std::move(rule), std::move(note_));
   }
 
  private:
@@ -217,7 +209,25 @@ class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Table
                   "keyfold: a merge without a clause does nothing; add a when_... clause");
   }
 
-  Table* table_;
+  // `Declared` tells whether rows may be moved from, see SourceTraits.
+  template <class Declared>
+  auto planner() {
+    return [this](auto& plan) {
+      detail::MergePlanner<typename Target::CoreType, Rule, Declared>(target_->core(), rule_, plan)
+          .run(source_);
+    };
+  }
+
+  template <class Declared>
+  MergeResult<Row> execute_as(detail::CommitNote note) {
+    check();
+    note.operation = "MERGE";
+    note.parameters =
+        std::make_shared<const std::string>(detail::merge_text<typename Target::CoreType>(rule_));
+    return target_->write(std::move(note), planner<Declared>());
+  }
+
+  Target* target_;
   SourceRange source_;  // a reference for an lvalue
   Rule rule_;
   detail::CommitNote note_;

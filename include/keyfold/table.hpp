@@ -2,13 +2,12 @@
 #pragma once
 
 #include <keyfold/as_of.hpp>
-#include <keyfold/detail/apply.hpp>
 #include <keyfold/detail/copy.hpp>
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/expiry.hpp>
-#include <keyfold/detail/merge_plan.hpp>
 #include <keyfold/detail/replay.hpp>
 #include <keyfold/detail/time_travel.hpp>
+#include <keyfold/detail/write.hpp>
 #include <keyfold/error.hpp>
 #include <keyfold/history.hpp>
 #include <keyfold/index.hpp>
@@ -260,8 +259,6 @@ class Table
   template <class>
   friend class AsOfView;
 
-  Table& table() noexcept { return *this; }
-  static detail::CommitNote note() noexcept { return {}; }
   static detail::CommitNote note(std::string_view operation, std::string parameters) {
     return {operation, std::make_shared<const std::string>(std::move(parameters)), {}, {}};
   }
@@ -279,86 +276,29 @@ class Table
   template <class Rule>
   Version first_kept(const Rule& rule) const;
 
-  template <class Source, class Rule>
-  Result execute_merge(std::remove_reference_t<Source>& rows, const Rule& rule, detail::CommitNote note) {
-    note.operation = "MERGE";
-    note.parameters = std::make_shared<const std::string>(detail::merge_text<Core>(rule));
-    return write(std::move(note),
-                 [&](auto& plan) { detail::MergePlanner<Core, Rule, Source>(*core_, rule, plan).run(rows); });
-  }
+  // What the verbs of Writes are made of.
 
-  template <class Source, class Rule>
-  ChangeSet<Row> preview_merge(std::remove_reference_t<Source>& rows, const Rule& rule) {
-    const detail::WriteScope scope(core_->writing);
-    auto plan = core_->new_plan();
-    detail::MergePlanner<Core, Rule, Source>(*core_, rule, plan).run(rows);
-    detail::validate(*core_, plan);
-    return detail::to_change_set(plan, core_->log->key);
-  }
+  using CoreType = Core;
+  Core& core() noexcept { return *core_; }
+  Table& target() noexcept { return *this; }
+  static detail::CommitNote note() noexcept { return {}; }
 
-  template <class... Values>
-  Result erase_key(detail::CommitNote note, const Values&... key) {
-    static_assert(sizeof...(Values) == Parts::size,
-                  "keyfold: erase() needs one value for each part of the key");
-    const auto wanted = detail::lookup_key<Parts, Row>(key...);
-    note.parameters =
-        std::make_shared<const std::string>("WHERE " + Parts::name() + " = " + detail::key_text(wanted));
-    return write(std::move(note), [&](auto& plan) {
-      if (const auto* slot = core_->find(wanted)) {
-        plan.erase(*slot, 0);
-      } else {
-        plan.metrics.source_rows = plan.metrics.skipped = 1;
-      }
-    });
-  }
-
-  void plan_clear(detail::Plan<Row>& plan) {
-    for (const auto& slot : core_->rows) plan.touch(slot).outcome = detail::Outcome::erase;
-    plan.metrics.deleted = plan.metrics.not_matched_by_source_deleted = core_->rows.size();
-  }
-
-  Result apply_changes_of(detail::CommitNote note, const ChangeSet<Row>& changes) {
-    return write(std::move(note), [&](auto& plan) {
-      detail::ChangePlanner<Core> planner(*core_, plan);
-      Position position = 0;
-      for (const Change<Row>& change : changes) planner.apply(change, position++);
-      planner.check_arrivals();
-      planner.finish();
-    });
-  }
-
-  // The one path of every write: plan, validate, apply, tell.
+  /// `fill(plan)` plans the write.
   template <class Fill>
-  Result write(detail::CommitNote note, Fill fill);
+  Result write(detail::CommitNote note, Fill fill) {
+    Result result(detail::write(*core_, std::move(note), fill), core_->log);
+    if (result.committed()) tell_subscribers(result);
+    return result;
+  }
+  template <class Fill>
+  ChangeSet<Row> preview_plan(Fill fill) {
+    return detail::preview(*core_, fill);
+  }
 
   void tell_subscribers(Result& result);
 
   std::unique_ptr<Core> core_;
 };
-
-template <class R, class K, class... I>
-template <class Fill>
-typename Table<R, K, I...>::Result Table<R, K, I...>::write(detail::CommitNote note, Fill fill) {
-  auto plan = core_->new_plan();
-  if (note.once) {
-    const auto applied = last_applied(note.once->app);
-    if (applied && note.once->number <= *applied) {
-      Result skipped(version(), false, plan.metrics, core_->log);
-      skipped.already_applied_ = true;
-      return skipped;
-    }
-  }
-  bool committed = false;
-  {
-    const detail::WriteScope scope(core_->writing);
-    fill(plan);
-    detail::validate(*core_, plan);
-    committed = detail::apply(*core_, plan, std::move(note));
-  }
-  Result result(version(), committed, plan.metrics, core_->log);
-  if (committed) tell_subscribers(result);
-  return result;
-}
 
 template <class R, class K, class... I>
 void Table<R, K, I...>::tell_subscribers(Result& result) {

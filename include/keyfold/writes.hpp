@@ -2,14 +2,18 @@
 #pragma once
 
 #include <keyfold/detail/commit_note.hpp>
+#include <keyfold/detail/replay.hpp>
 #include <keyfold/detail/source_rows.hpp>
 #include <keyfold/merge.hpp>
 
 #include <array>
 #include <concepts>
+#include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <ranges>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,7 +21,7 @@ namespace keyfold {
 
 /// The verbs that write, each one commit and all-or-nothing: whatever throws, the table, its indexes, its
 /// history, its version and its counters are as before. A base of Table and of Writer.
-template <class Self, class Table, class Row>
+template <class Self, class Target, class Row>
 class Writes {
  public:
   using Result = MergeResult<Row>;
@@ -62,7 +66,7 @@ class Writes {
   Result append(Source&& rows) {
     using Value = std::ranges::range_value_t<Source>;
     detail::check_insert_all<Row, Value>();
-    return self().table().write(note("APPEND"), [&](auto& plan) {
+    return write("APPEND", {}, [&](const auto&, auto& plan) {
       detail::for_each_block<Source, Value>(rows, [&](const auto& block, Position first) {
         for (std::size_t i = 0; i < block.size(); ++i)
           plan.insert(detail::hold_row<Row>(*block[i]), first + i);
@@ -73,26 +77,46 @@ class Writes {
 
   /// Adds one row. Throws as append() does.
   Result insert(Row row) {
-    return self().table().write(note("INSERT"),
-                                [&](auto& plan) { plan.insert(detail::Holder<Row>(std::move(row)), 0); });
+    return write("INSERT", {},
+                 [&](const auto&, auto& plan) { plan.insert(detail::Holder<Row>(std::move(row)), 0); });
   }
 
   /// Deletes the row with this key; without one, nothing happens and no version is made.
   template <class... Values>
   Result erase(const Values&... key) {
-    return self().table().erase_key(note("DELETE"), key...);
+    using Core = typename Target::CoreType;
+    using Parts = typename Core::KeyParts;
+    static_assert(sizeof...(Values) == Parts::size,
+                  "keyfold: erase() needs one value for each part of the key");
+    const auto wanted = detail::lookup_key<Parts, Row>(key...);
+    return write("DELETE", "WHERE " + Parts::name() + " = " + detail::key_text(wanted),
+                 [&](const Core& core, auto& plan) {
+                   if (const auto* slot = core.find(wanted)) {
+                     plan.erase(*slot, 0);
+                   } else {
+                     plan.metrics.source_rows = plan.metrics.skipped = 1;
+                   }
+                 });
   }
 
   /// Deletes all rows. The history stays.
   Result clear() {
-    return self().table().write(note("TRUNCATE"), [&](auto& plan) { self().table().plan_clear(plan); });
+    return write("TRUNCATE", {}, [](const auto& core, auto& plan) {
+      for (const auto& slot : core.scan()) plan.remove(slot);
+    });
   }
 
   /// Carries out changes, of this table or of another one with the same key: replication. Throws
   /// ChangeConflict naming all keys where a row to be updated or erased is not as it was before the change,
   /// or an insert meets a row.
   Result apply(const ChangeSet<Row>& changes) {
-    return self().table().apply_changes_of(note("APPLY"), changes);
+    return write("APPLY", {}, [&]<class Core>(const Core& core, auto& plan) {
+      detail::ChangePlanner<Core> planner(core, plan);
+      Position position = 0;
+      for (const Change<Row>& change : changes) planner.apply(change, position++);
+      planner.check_arrivals();
+      planner.finish();
+    });
   }
 
  private:
@@ -105,29 +129,33 @@ class Writes {
     static_assert(detail::SourceRow<std::ranges::range_value_t<Source>, typename Rule::Source>,
                   "keyfold: this rule was made for another type of source row");
     if constexpr (std::is_same_v<Source,
-                                 Table>) {  // a table as a source is only read, be it the target itself
-      return with_rule(static_cast<const Table&>(rows), std::move(rule));
+                                 Target>) {  // a table as a source is only read, be it the target itself
+      return with_rule(static_cast<const Target&>(rows), std::move(rule));
     } else if constexpr (std::is_const_v<Source>) {  // a const rvalue cannot be moved on: copy it once
       return with_rule(std::remove_const_t<Source>(rows), std::move(rule));
     } else {
-      return MergeBuilder<Table, Source, Rule>(self().table(), std::forward<Source>(rows), std::move(rule),
-                                               self().note());
+      return MergeBuilder<Target, Source, Rule>(self().target(), std::forward<Source>(rows), std::move(rule),
+                                                self().note());
     }
   }
 
-  detail::CommitNote note(std::string_view operation) {
-    detail::CommitNote made = self().note();
-    made.operation = operation;
-    return made;
+  // `fill(core, plan)` plans the write.
+  template <class Fill>
+  Result write(std::string_view operation, std::string parameters, Fill fill) {
+    Target& target = self().target();
+    detail::CommitNote note = self().note();
+    note.operation = operation;
+    if (!parameters.empty()) note.parameters = std::make_shared<const std::string>(std::move(parameters));
+    return target.write(std::move(note), [&](auto& plan) { fill(std::as_const(target.core()), plan); });
   }
 };
 
-/// Writes to a table with something added: `table.once("loader", 7).append(rows)`, `table.metadata("load
-/// 7").clear()`. Refers to the table.
-template <class Table, class Row>
-class [[nodiscard]] Writer : public Writes<Writer<Table, Row>, Table, Row> {
+/// Writes with something added: `table.once("loader", 7).append(rows)`, `table.metadata("load 7").clear()`.
+/// Refers to the table.
+template <class Target, class Row>
+class [[nodiscard]] Writer : public Writes<Writer<Target, Row>, Target, Row> {
  public:
-  Writer(Table& table, detail::CommitNote note) : table_(&table), note_(std::move(note)) {}
+  Writer(Target& target, detail::CommitNote note) : target_(&target), note_(std::move(note)) {}
 
   /// As MergeBuilder::metadata().
   Writer metadata(std::string text) && {
@@ -137,17 +165,17 @@ class [[nodiscard]] Writer : public Writes<Writer<Table, Row>, Table, Row> {
 
   /// As MergeBuilder::once().
   Writer once(std::string app, std::uint64_t number) && {
-    note_.once = detail::AppNumber{std::move(app), number};
+    note_.once = {{std::move(app), number}};
     return std::move(*this);
   }
 
  private:
-  friend class Writes<Writer, Table, Row>;
+  friend class Writes<Writer, Target, Row>;
 
-  Table& table() noexcept { return *table_; }
+  Target& target() noexcept { return *target_; }
   detail::CommitNote note() const { return note_; }
 
-  Table* table_;
+  Target* target_;
   detail::CommitNote note_;
 };
 

@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cassert>
-#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace keyfold::detail {
 
@@ -52,7 +52,9 @@ class Applier {
       if (entry.fresh != nullptr) core_.rows.erase(core_.rows.iterator_to(*entry.fresh));
     }
     if (recorded_) core_.log->records.pop_back();
-    if (new_app_ != core_.applied.end()) core_.applied.erase(new_app_);
+    for (const Numbered& numbered : numbered_) {
+      if (numbered.added) core_.applied.erase(numbered.app);
+    }
   }
 
   void stage(CommitNote&& note) {
@@ -64,7 +66,7 @@ class Applier {
       arrivals += entry.arrives_at_key() ? 1U : 0U;
       departures += entry.leaves_key() ? 1U : 0U;
     }
-    number_app(note.once);
+    number_apps(note.once);
     record(std::move(note), LogBlock<Row>(arrivals, images));
     core_.keys.reserve(arrivals);
     core_.graves.reserve(departures);
@@ -75,7 +77,7 @@ class Applier {
 
   void publish() noexcept {
     published_ = true;
-    if (number_ != nullptr) *number_ = next_number_;
+    for (const Numbered& numbered : numbered_) numbered.app->second = numbered.number;
     for (std::size_t i = 0; i < plan_.entries.size(); ++i) {
       prefetch_history(i + prefetch_distance);
       Entry& entry = plan_.entries[i];
@@ -105,6 +107,13 @@ class Applier {
  private:
   static constexpr std::size_t prefetch_distance = 8;
 
+  /// An application whose last number this commit sets.
+  struct Numbered {
+    typename decltype(CoreType::applied)::iterator app;
+    bool added;
+    std::uint64_t number;
+  };
+
   // The link from the last change of a row to its next one is a write to memory that is cold.
   void prefetch_history(std::size_t i) const noexcept {
     if (i < plan_.entries.size() && plan_.entries[i].slot != nullptr) {
@@ -112,12 +121,12 @@ class Applier {
     }
   }
 
-  void number_app(const std::optional<AppNumber>& once) {
-    if (!once) return;
-    const auto [at, added] = core_.applied.try_emplace(once->app, 0);
-    if (added) new_app_ = at;
-    number_ = &at->second;
-    next_number_ = once->number;
+  void number_apps(const std::vector<AppNumber>& once) {
+    numbered_.reserve(once.size());
+    for (const AppNumber& next : once) {
+      const auto [app, added] = core_.applied.try_emplace(next.app, 0);
+      numbered_.push_back({app, added, next.number});
+    }
   }
 
   void record(CommitNote&& note, LogBlock<Row>&& block) {
@@ -184,9 +193,7 @@ class Applier {
 
   CoreType& core_;
   Plan<Row>& plan_;
-  typename decltype(CoreType::applied)::iterator new_app_ = core_.applied.end();
-  std::uint64_t* number_ = nullptr;
-  std::uint64_t next_number_ = 0;
+  std::vector<Numbered> numbered_;
   bool recorded_ = false;
   bool published_ = false;
 };
@@ -203,7 +210,7 @@ inline void check_identities([[maybe_unused]] const Metrics& metrics,
 /// Exception safety: strong. Complexity: O(entries) on average, and what the secondary indexes cost.
 template <class CoreType>
 bool apply(CoreType& core, Plan<typename CoreType::RowType>& plan, CommitNote&& note) {
-  const bool says_something = note.metadata || note.once || core.options.record_empty_commits;
+  const bool says_something = note.metadata || !note.once.empty() || core.options.record_empty_commits;
   if (plan.metrics.affected() == 0 && !says_something) return false;
   const std::size_t size_before = core.rows.size();
   Applier<CoreType> applier(core, plan);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace keyfold::detail {
 
@@ -20,7 +21,7 @@ struct CommitNote {
   std::string_view operation{};                     // static storage
   std::shared_ptr<const std::string> parameters{};  // may be null
   std::optional<std::string> metadata{};
-  std::optional<AppNumber> once{};
+  std::vector<AppNumber> once{};
 };
 
 }  // namespace keyfold::detail

@@ -54,6 +54,16 @@ struct secondary_index<Row, OrderedBy<P...>> {
   using type = boost::multi_index::ordered_non_unique<SlotKey<Row, Parts<P...>>, KeyLess>;
 };
 
+/// The elements equal to a key of any comparable type, in an ordered or a hashed index.
+template <class Index, class Key>
+auto equal_range_of(const Index& index, const Key& key) {
+  if constexpr (requires { index.key_comp(); }) {
+    return index.equal_range(key, KeyLess{});
+  } else {
+    return index.equal_range(key, KeyHash{}, KeyEqual{});
+  }
+}
+
 /// The state of a table: rows in Boost.MultiIndex (their order and the secondary indexes), the primary key in
 /// an index of its own beside it, and the version log.
 template <class Row, class KeySpec, class... Specs>
@@ -82,6 +92,15 @@ struct Core {
   template <class Key>
   const SlotType* find(const Key& key) const {
     return find(key, detail::hash_of(key));
+  }
+
+  /// All rows, in the order of the first index.
+  const Rows& scan() const noexcept { return rows; }
+
+  /// The rows equal to a key in index number `N` (from 0) of the secondary indexes, as a pair of iterators.
+  template <std::size_t N, class Key>
+  auto matching(const Key& key) const {
+    return detail::equal_range_of(secondary<N>(), key);
   }
 
   /// Index number `N` (from 0) of the secondary indexes.
@@ -129,16 +148,6 @@ inline constexpr std::size_t index_number = 0;
 template <class Parts, class First, class... Rest>
 inline constexpr std::size_t index_number<Parts, std::tuple<First, Rest...>> =
     std::is_same_v<parts_of<First>, Parts> ? 0 : 1 + index_number<Parts, std::tuple<Rest...>>;
-
-/// The elements equal to a key of any comparable type, in an ordered or a hashed index.
-template <class Index, class Key>
-auto equal_range_of(const Index& index, const Key& key) {
-  if constexpr (requires { index.key_comp(); }) {
-    return index.equal_range(key, KeyLess{});
-  } else {
-    return index.equal_range(key, KeyHash{}, KeyEqual{});
-  }
-}
 
 /// Bytes of a row in the container: the slot, and the links that each index adds to it.
 template <class Rows>

@@ -292,7 +292,7 @@ class MergePlanner {
                   "keyfold: by<> names members that no index of the table is made of");
     std::vector<const SlotType*> slots;
     if (detail::has_empty_part(Key::of(row))) return slots;  // as in SQL: absent equals nothing
-    const auto [first, last] = detail::equal_range_of(core_.template secondary<number>(), Key::of(row));
+    const auto [first, last] = core_.template matching<number>(Key::of(row));
     for (auto it = first; it != last; ++it) slots.push_back(&*it);
     return slots;
   }
@@ -485,7 +485,7 @@ class MergePlanner {
   // --- Not matched by source ---
 
   void visit_unmatched_targets() {
-    for (const SlotType& slot : core_.rows) {
+    for (const SlotType& slot : core_.scan()) {
       if (plan_.touched(slot) == nullptr) take_unmatched_target(slot);
     }
   }

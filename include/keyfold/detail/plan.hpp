@@ -119,6 +119,13 @@ class Plan {
     ++metrics.matched_deleted;
   }
 
+  /// A row goes without a source row that says so.
+  void remove(const Slot<Row>& slot) {
+    touch(slot).outcome = Outcome::erase;
+    ++metrics.deleted;
+    ++metrics.not_matched_by_source_deleted;
+  }
+
   std::vector<Planned<Row>> entries;
   Metrics metrics;
   std::size_t extra_erasers = 0;  // further source rows that fired an unconditional erase() on an erased row

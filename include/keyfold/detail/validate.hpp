@@ -181,10 +181,9 @@ class Validator {
     using Spec = SpecAt<N>;
     using Parts = parts_of<Spec>;
     if constexpr (spec_traits<Spec>::unique) {
-      const auto& index = core_.template secondary<N>();
       UniqueCheck<CoreType, Parts> check(plan_.entries.size());
       const auto holders = [&](const auto& key, std::uint64_t, const auto& visit) {
-        const auto [first, last] = detail::equal_range_of(index, key);
+        const auto [first, last] = core_.template matching<N>(key);
         for (auto it = first; it != last; ++it) visit(*it);
       };
       const auto leaves = [](const Entry& planned) {

@@ -1,0 +1,55 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/detail/apply.hpp>
+#include <keyfold/detail/commit_note.hpp>
+#include <keyfold/detail/core.hpp>
+#include <keyfold/detail/plan.hpp>
+#include <keyfold/detail/validate.hpp>
+#include <keyfold/metrics.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+/// The one path of every write: plan, validate, apply.
+namespace keyfold::detail {
+
+/// What has become of a write.
+struct Written {
+  bool committed = false;        // it made a version
+  bool already_applied = false;  // once() skipped it
+  Metrics metrics{};
+};
+
+template <class CoreType>
+bool already_applied(const CoreType& core, const std::vector<AppNumber>& once) {
+  return std::ranges::any_of(once, [&](const AppNumber& next) {
+    const auto last = core.applied.find(next.app);
+    return last != core.applied.end() && next.number <= last->second;
+  });
+}
+
+/// `fill(plan)` plans the write. Strong guarantee.
+template <class CoreType, class Fill>
+Written write(CoreType& core, CommitNote&& note, Fill&& fill) {
+  if (detail::already_applied(core, note.once)) return {.already_applied = true};
+  const WriteScope scope(core.writing);
+  auto plan = core.new_plan();
+  fill(plan);
+  detail::validate(core, plan);
+  const bool committed = detail::apply(core, plan, std::move(note));
+  return {.committed = committed, .metrics = plan.metrics};
+}
+
+/// What write() would change, with all its errors.
+template <class CoreType, class Fill>
+ChangeSet<typename CoreType::RowType> preview(CoreType& core, Fill&& fill) {
+  const WriteScope scope(core.writing);
+  auto plan = core.new_plan();
+  fill(plan);
+  detail::validate(core, plan);
+  return detail::to_change_set(plan, core.log->key);
+}
+
+}  // namespace keyfold::detail
