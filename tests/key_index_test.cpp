@@ -261,6 +261,53 @@ TEST_CASE("a growth that fails changes nothing") {
   pair.check();
 }
 
+TEST_CASE("shrink() gives memory back and keeps what is there") {
+  for (const auto& [name, make_hash] : distributions) {
+    INFO(name);
+    std::mt19937_64 random(13);
+    Pair pair;
+    pair.index.shrink();
+    CHECK(pair.index.bytes() == 0);
+    pair.index.reserve(900);
+    for (int i = 0; i < 900; ++i) pair.add(make_hash(random));
+    const std::size_t full = pair.index.bytes();
+    pair.index.shrink();
+    CHECK(pair.index.bytes() == full);
+    while (pair.model.size() > 20) pair.erase(pair.any(random));
+    Faults::arm(1, FaultMode::single);
+    CHECK_THROWS_AS(pair.index.shrink(), std::bad_alloc);
+    Faults::disarm();
+    pair.check();
+    pair.index.shrink();
+    CHECK(pair.index.bytes() < full / 8);
+    pair.check();
+    pair.index.reserve(30);
+    for (int i = 0; i < 30; ++i) pair.add(make_hash(random));
+    pair.check();
+    while (!pair.model.empty()) pair.erase(pair.any(random));
+    pair.index.shrink();
+    pair.check();
+    pair.index.reserve(1);
+    pair.add(1);
+    pair.check();
+  }
+}
+
+TEST_CASE("an index shrinks in the middle of a growth") {
+  for (std::size_t moved = 0; moved < 4; ++moved) {
+    std::mt19937_64 random(17);
+    Pair pair;
+    pair.index.reserve(384);
+    for (int i = 0; i < 384; ++i) pair.add(spread(random));
+    pair.index.reserve(1);
+    for (std::size_t i = 0; i < moved; ++i) pair.add(spread(random));
+    while (pair.model.size() > 10) pair.erase(pair.any(random));
+    pair.index.shrink();
+    pair.check();
+    CHECK(pair.index.bytes() <= 64 * 16);
+  }
+}
+
 TEST_CASE("an equality that throws leaves the index as it was") {
   Pair pair;
   pair.index.reserve(1);

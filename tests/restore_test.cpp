@@ -453,6 +453,36 @@ TEST_CASE("expiry lets go of erased keys") {
   CHECK(stocks.history_of(50).empty());
 }
 
+TEST_CASE("expiry shrinks the indexes of keys that are no more") {
+  Stocks stocks;
+  std::vector<Stock> many;
+  for (int id = 0; id < 10'000; ++id) many.push_back(stock(id, 0));
+  stocks.append(many);
+  stocks.clear();
+  stocks.insert(stock(1, 1));
+  stocks.insert(stock(2, 1));
+  CHECK(stocks.memory_usage().indexes > 10'000 * 16);
+  stocks.expire(kf::keep_last(1));
+  CHECK(stocks.memory_usage().indexes < 10'000);
+  CHECK(stocks.at(2).amount == 1);
+  stocks.append({stock(3, 1), stock(4, 1)});
+  CHECK(stocks.at(4).amount == 1);
+}
+
+TEST_CASE("a key that comes and goes many times expires") {
+  Stocks stocks;
+  for (int round = 0; round < 20'000; ++round) {  // minutes, were the cost quadratic
+    stocks.insert(stock(1, round));
+    if (round == 10) stocks.tag("eleventh", stocks.version());
+    stocks.erase(1);
+  }
+  stocks.expire(kf::keep_last(3));
+  CHECK(stocks.as_of("eleventh").at(1).amount == 10);
+  CHECK(stocks.as_of(stocks.version() - 1).at(1).amount == 19'999);
+  CHECK(stocks.as_of(stocks.version() - 2).empty());
+  CHECK(stocks.memory_usage().history < 10'000);
+}
+
 TEST_CASE("a tagged version costs what changed since, once") {
   Stocks stocks;
   for (int id = 0; id < 100; ++id) stocks.insert(stock(id, 0));

@@ -377,6 +377,22 @@ TEST_CASE("what a callback holds is let go with the subscription") {
   CHECK(held.use_count() == 1);
 }
 
+TEST_CASE("a callback may own the token of another one") {
+  Stocks stocks;
+  Observer owned, other;
+  auto token = std::make_shared<kf::Subscription>();
+  kf::Subscription owner;
+  owner = stocks.subscribe([&owner, token](const Commit&) { owner.reset(); });
+  *token = stocks.subscribe(telling(owned));
+  token.reset();  // from now on only the callback of `owner` has it
+  const auto third = stocks.subscribe(telling(other));
+  const auto fourth = stocks.subscribe(telling(other));
+  stocks.insert({1, 10});
+  stocks.insert({2, 20});
+  CHECK(owned.versions == Versions{1});
+  CHECK(other.versions == Versions{1, 1, 2, 2});
+}
+
 // --- Replay ---
 
 TEST_CASE("replay tells the present rows as one commit of inserts, and then every commit") {
@@ -424,6 +440,58 @@ TEST_CASE("a replay that throws subscribes nothing") {
   CHECK_THROWS_AS(stocks.subscribe(thrower, kf::replay), std::runtime_error);
   CHECK(stocks.insert({2, 20}).subscriber_errors().empty());
   CHECK(calls == 1);
+}
+
+TEST_CASE("a write in the replay is told after it, and leaves what was told alone") {
+  Stocks stocks;
+  stocks.append({{1, 10}, {2, 20}});
+  Observer before;
+  const auto elder = stocks.subscribe(telling(before));
+  Observer observer;
+  const auto subscription = stocks.subscribe(
+      [&](const Commit& commit) {
+        if (commit.operation() == "REPLAY") {
+          stocks.erase(1);
+          stocks.upsert(Stock{2, 21});
+          CHECK(before.versions.empty());  // waits, too
+        }
+        observer(commit);
+      },
+      kf::replay);
+  CHECK(observer.versions == Versions{1, 2, 3});
+  CHECK(observer.changes == std::vector<Change>{Change::insert({1, 10}), Change::insert({2, 20}),
+                                                Change::erase({1, 10}), Change::update({2, 20}, {2, 21})});
+  CHECK(before.versions == Versions{2, 3});
+}
+
+TEST_CASE("what a replay that throws has written is told to the others") {
+  Stocks stocks;
+  Observer observer;
+  const auto elder = stocks.subscribe(telling(observer));
+  const auto thrower = [&](const Commit&) {
+    stocks.insert({1, 10});
+    throw std::runtime_error("no");
+  };
+  CHECK_THROWS_AS(stocks.subscribe(thrower, kf::replay), std::runtime_error);
+  CHECK(observer.versions == Versions{1});
+}
+
+TEST_CASE("a retention waits for the end of a replay") {
+  kf::TableOptions options;
+  options.retention = kf::keep_last(1);
+  Stocks stocks(options);
+  stocks.insert({1, 10});
+  Observer observer;
+  const auto subscription = stocks.subscribe(
+      [&](const Commit& commit) {
+        if (commit.operation() == "REPLAY") {
+          for (int id = 2; id <= 4; ++id) stocks.insert({id, 10 * id});
+        }
+        observer(commit);
+      },
+      kf::replay);
+  CHECK(observer.versions == Versions{1, 2, 3, 4});
+  CHECK(stocks.history().size() == 1);
 }
 
 // reactivemarbles/DynamicData#1129: subscribing between the add and its notification

@@ -198,7 +198,27 @@ class ChangeConflict : public Error {
 class TableGone : public Error {
  public:
   TableGone()
-      : Error("the table of this result no longer exists or was assigned to; read changes() before that") {}
+      : Error("the table of this result or transaction no longer exists or was assigned to; use it before that") {}
+};
+
+/// A transaction was used after the table had changed under it: what it has read may not be so any more.
+class TransactionConflict : public Error {
+ public:
+  TransactionConflict(Version version_at_start, Version latest_version)
+      : Error("the table was at version " + std::to_string(version_at_start) +
+              " when the transaction began and is at version " + std::to_string(latest_version) +
+              " now; begin a new transaction and do its writes again"),
+        started(version_at_start),
+        latest(latest_version) {}
+
+  Version started;
+  Version latest;
+};
+
+/// A transaction was used after commit() or rollback().
+class TransactionEnded : public Error {
+ public:
+  TransactionEnded() : Error("this transaction has been committed or rolled back; begin a new one") {}
 };
 
 }  // namespace keyfold

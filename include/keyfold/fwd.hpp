@@ -64,6 +64,10 @@ class MergeBuilder;
 template <class Row, class Source, class Match, class Policy, class... Clauses>
 class MergeRule;
 
+// transaction.hpp
+template <class Table>
+class Transaction;
+
 // table.hpp
 struct TableOptions;
 template <class Row, class KeySpec, class... Indexes>

@@ -18,6 +18,7 @@
 #include <keyfold/options.hpp>
 #include <keyfold/subscription.hpp>
 #include <keyfold/table.hpp>
+#include <keyfold/transaction.hpp>
 #include <keyfold/writes.hpp>
 
 #ifndef KEYFOLD_NO_KF_ALIAS

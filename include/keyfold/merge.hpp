@@ -20,13 +20,15 @@ namespace keyfold {
 template <class Row>
 class MergeResult {
  public:
-  MergeResult(const detail::Written& written, const std::shared_ptr<detail::CommitLog<Row>>& log) noexcept
-      : version_(log->latest()), written_(written), log_(log) {}
+  MergeResult(const detail::Written& written, std::weak_ptr<const detail::CommitLog<Row>> log,
+              std::vector<std::exception_ptr> subscriber_errors = {}) noexcept
+      : written_(written), log_(std::move(log)), subscriber_errors_(std::move(subscriber_errors)) {}
 
   /// The table's version after the write.
-  [[nodiscard]] Version version() const noexcept { return version_; }
+  [[nodiscard]] Version version() const noexcept { return written_.version; }
 
-  /// Whether the write made a version. One that changed nothing does not, see docs/merge-semantics.md.
+  /// Whether the write made a version. One that changed nothing does not, see docs/merge-semantics.md; nor
+  /// does one within a transaction, before the transaction is committed.
   [[nodiscard]] bool committed() const noexcept { return written_.committed; }
 
   /// Whether once() skipped the write, since its number was recorded before.
@@ -34,15 +36,15 @@ class MergeResult {
 
   [[nodiscard]] const Metrics& metrics() const noexcept { return written_.metrics; }
 
-  /// What the write changed, with before and after rows (SQL's RETURNING); empty if it made no version.
-  /// Copies the rows: O(changes). Throws TableGone when the table no longer exists, VersionExpired when the
-  /// version does not.
+  /// What the write changed, with before and after rows (SQL's RETURNING). Copies the rows: O(changes). Throws
+  /// TableGone when the table no longer exists, or the transaction that the write was part of has ended;
+  /// VersionExpired when the version has expired.
   [[nodiscard]] ChangeSet<Row> changes() const {
-    if (!committed()) return {};
+    if (written_.record == 0) return {};
     const auto log = log_.lock();
     if (log == nullptr) throw TableGone();
-    const auto* record = log->find(version_);
-    if (record == nullptr) throw VersionExpired(version_, log->oldest);
+    const auto* record = log->find(written_.record);
+    if (record == nullptr) throw VersionExpired(written_.record, log->oldest);
     return detail::changes_of(*log, *record);
   }
 
@@ -53,10 +55,6 @@ class MergeResult {
   }
 
  private:
-  template <class, class, class...>
-  friend class Table;
-
-  Version version_;
   detail::Written written_;
   std::weak_ptr<const detail::CommitLog<Row>> log_;
   std::vector<std::exception_ptr> subscriber_errors_;

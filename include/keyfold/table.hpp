@@ -2,12 +2,12 @@
 #pragma once
 
 #include <keyfold/as_of.hpp>
+#include <keyfold/detail/commit.hpp>
 #include <keyfold/detail/copy.hpp>
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/expiry.hpp>
 #include <keyfold/detail/replay.hpp>
 #include <keyfold/detail/time_travel.hpp>
-#include <keyfold/detail/write.hpp>
 #include <keyfold/error.hpp>
 #include <keyfold/history.hpp>
 #include <keyfold/index.hpp>
@@ -15,6 +15,7 @@
 #include <keyfold/merge.hpp>
 #include <keyfold/options.hpp>
 #include <keyfold/subscription.hpp>
+#include <keyfold/transaction.hpp>
 #include <keyfold/writes.hpp>
 
 #include <algorithm>
@@ -156,6 +157,10 @@ class Table
     return Writer<Table, Row>(*this, {}).once(std::move(app), number);
   }
 
+  /// Begins a transaction: several writes, one version. `metadata("...").transaction()` adds something to its
+  /// commit.
+  Transaction<Table> transaction() { return transaction({}); }
+
   // --- History and time travel: see docs/history.md
   // ----------------------------------------------------------------
   //
@@ -243,8 +248,9 @@ class Table
   template <class Callback>
   Subscription subscribe(Callback callback);
 
-  /// Tells the present rows first, as one commit of inserts with the operation "REPLAY"; what that call
-  /// throws passes through, and nothing is subscribed.
+  /// Tells the present rows first, as one commit of inserts with the operation "REPLAY", and then what the
+  /// callback itself has written meanwhile. What the first call throws passes through, and nothing is
+  /// subscribed. Copies the rows.
   template <class Callback>
   Subscription subscribe(Callback callback, Replay);
 
@@ -258,6 +264,8 @@ class Table
   friend class Writes;
   template <class>
   friend class AsOfView;
+  template <class>
+  friend class Transaction;
 
   static detail::CommitNote note(std::string_view operation, std::string parameters) {
     return {operation, std::make_shared<const std::string>(std::move(parameters)), {}, {}};
@@ -276,6 +284,15 @@ class Table
   template <class Rule>
   Version first_kept(const Rule& rule) const;
 
+  template <class Callback>
+  Subscription subscribe_since(Version since, Callback callback);
+
+  template <class, class>
+  friend class Writer;
+  Transaction<Table> transaction(detail::CommitNote note) {
+    return Transaction<Table>(*core_, std::move(note));
+  }
+
   // What the verbs of Writes are made of.
 
   using CoreType = Core;
@@ -286,34 +303,15 @@ class Table
   /// `fill(plan)` plans the write.
   template <class Fill>
   Result write(detail::CommitNote note, Fill fill) {
-    Result result(detail::write(*core_, std::move(note), fill), core_->log);
-    if (result.committed()) tell_subscribers(result);
-    return result;
+    return detail::commit(*core_, std::move(note), fill);
   }
   template <class Fill>
   ChangeSet<Row> preview_plan(Fill fill) {
     return detail::preview(*core_, fill);
   }
 
-  void tell_subscribers(Result& result);
-
   std::unique_ptr<Core> core_;
 };
-
-template <class R, class K, class... I>
-void Table<R, K, I...>::tell_subscribers(Result& result) {
-  const auto subscribers = core_->subscribers;
-  if (subscribers->telling()) return;  // a callback wrote this: the call that tells goes on with it
-  if (subscribers->empty()) {
-    subscribers->skip_to(version());
-  } else {
-    const auto commit_of = [this](Version version) {
-      return Commit<Row>(*core_->log, *core_->log->find(version));
-    };
-    subscribers->tell(commit_of, [this] { return version(); }, result.subscriber_errors_);
-  }
-  detail::apply_retention(*core_);
-}
 
 template <class R, class K, class... I>
 ChangeFeed<R> Table<R, K, I...>::changes(Version after, Version up_to) const {
@@ -412,28 +410,41 @@ std::vector<Version> Table<R, K, I...>::expire(const Rule& rule) {
 template <class R, class K, class... I>
 template <class Callback>
 Subscription Table<R, K, I...>::subscribe(Callback callback) {
-  static_assert(std::is_invocable_v<Callback&, const Commit<Row>&>,
-                "keyfold: a subscriber is callable with a const Commit<Row>&");
-  auto subscriber = std::make_shared<detail::Subscriber<Row>>();
-  subscriber->callback = std::move(callback);
-  subscriber->since = version();
-  Subscription subscription(core_->subscribers, subscriber);
-  core_->subscribers->add(std::move(subscriber));
-  return subscription;
+  return subscribe_since(version(), std::move(callback));
 }
 
 template <class R, class K, class... I>
 template <class Callback>
 Subscription Table<R, K, I...>::subscribe(Callback callback, Replay) {
-  detail::CommitRecord<Row> present{.version = version(), .operation = "REPLAY", .table_size = size()};
-  if (!core_->log->empty()) present.timestamp = core_->log->records.back().timestamp;
-  present.metrics.source_rows = present.metrics.inserted = size();
-  present.block = detail::LogBlock<Row>(size(), 0);
-  for (const auto& slot : core_->rows) {
-    present.block.add(detail::LogKind::insert, version(), nullptr)->set_newer(&slot);
+  const Version since = version();
+  const auto tell_waiting = [this] {
+    std::vector<std::exception_ptr> nobody_asked;
+    detail::tell_subscribers(*core_, nobody_asked);
+  };
+  try {
+    const detail::Replayed<Row> present(core_->rows, *core_->log);
+    const typename detail::Subscribers<Row>::Telling telling(*core_->subscribers);
+    callback(Commit<Row>(*core_->log, present.record));
+  } catch (...) {
+    tell_waiting();
+    throw;
   }
-  callback(Commit<Row>(*core_->log, present));
-  return subscribe(std::move(callback));
+  Subscription subscription = subscribe_since(since, std::move(callback));
+  tell_waiting();
+  return subscription;
+}
+
+template <class R, class K, class... I>
+template <class Callback>
+Subscription Table<R, K, I...>::subscribe_since(Version since, Callback callback) {
+  static_assert(std::is_invocable_v<Callback&, const Commit<Row>&>,
+                "keyfold: a subscriber is callable with a const Commit<Row>&");
+  auto subscriber = std::make_shared<detail::Subscriber<Row>>();
+  subscriber->callback = std::move(callback);
+  subscriber->since = since;
+  Subscription subscription(core_->subscribers, subscriber);
+  core_->subscribers->add(std::move(subscriber));
+  return subscription;
 }
 
 template <class R, class K, class... I>

@@ -169,6 +169,13 @@ class [[nodiscard]] Writer : public Writes<Writer<Target, Row>, Target, Row> {
     return std::move(*this);
   }
 
+  /// Begins a transaction whose commit has this added.
+  auto transaction() &&
+    requires requires(Target& target) { target.transaction(); }
+  {
+    return target_->transaction(std::move(note_));
+  }
+
  private:
   friend class Writes<Writer, Target, Row>;
 

@@ -78,15 +78,19 @@ class Sweep {
   }
 
   // An entry that ends a life has no link upwards: the key leads to it from the top.
-  Above find_above(Entry& entry) const {
+  // One walk down the chain tells it for all its ends.
+  Above find_above(Entry& entry) {
     if (entry.leaves_row()) return {entry.newer_slot(), entry.newer_entry(), 0};
+    if (const auto at = above_ends_.find(&entry); at != above_ends_.end()) return {nullptr, at->second, 0};
     const auto key = CoreType::key_of(entry.before().get());
     const std::uint64_t hash = detail::hash_of(key);
     const Slot<Row>* slot = core_.find(key, hash);
-    Entry* newer = slot != nullptr ? slot->newest : core_.find_grave(key, hash);
-    if (newer == &entry) return {slot, nullptr, hash};
-    while (newer->older != &entry) newer = newer->older;
-    return {nullptr, newer, 0};
+    Entry* newest = slot != nullptr ? slot->newest : core_.find_grave(key, hash);
+    if (newest == &entry) return {slot, nullptr, hash};
+    for (Entry* newer = newest; newer->older != nullptr; newer = newer->older) {
+      if (!newer->older->leaves_row()) above_ends_.emplace(newer->older, newer);
+    }
+    return {nullptr, above_ends_.at(&entry), 0};
   }
 
   void descend(Run& run) {
@@ -167,6 +171,8 @@ class Sweep {
       kept_;  // bounds of the intervals, ascending: pinned versions, and the last one retired
   std::vector<Run> runs_;
   std::unordered_map<const Entry*, const Run*> bottoms_;
+  std::unordered_map<const Entry*, Entry*>
+      above_ends_;  // the next change of the key, after the end of a life
   std::vector<Block> blocks_;
 };
 
@@ -193,12 +199,23 @@ Version first_kept(const CoreType& core, const KeepFor& rule) {
   return detail::first_kept(core, OlderThan{ends_before_time ? Timestamp::min() : now - span});
 }
 
+/// The tagged versions before `first`, ascending.
+template <class CoreType>
+std::vector<Version> tagged_before(const CoreType& core, Version first) {
+  std::vector<Version> versions;
+  for (const auto& [name, version] : core.tags) {
+    if (version < first) versions.push_back(version);
+  }
+  std::ranges::sort(versions);
+  versions.erase(std::unique(versions.begin(), versions.end()), versions.end());
+  return versions;
+}
+
 /// The versions that would no longer be readable, ascending.
 template <class CoreType>
 std::vector<Version> expiring(const CoreType& core, Version first) {
-  const auto tagged = [&](Version version) {
-    return std::ranges::any_of(core.tags, [&](const auto& tag) { return tag.second == version; });
-  };
+  const std::vector<Version> all_tagged = detail::tagged_before(core, first);
+  const auto tagged = [&](Version version) { return std::ranges::binary_search(all_tagged, version); };
   std::vector<Version> versions;
   std::ranges::copy_if(core.log->pinned, std::back_inserter(versions), [&](Version v) { return !tagged(v); });
   for (Version version = core.log->oldest; version < first; ++version) {
@@ -212,15 +229,11 @@ template <class CoreType>
 void retire(CoreType& core, Version first) {
   auto& log = *core.log;
   if (first == log.oldest && log.pinned.empty()) return;
-  std::vector<Version> pinned;
-  for (const auto& [name, version] : core.tags) {
-    if (version < first) pinned.push_back(version);
-  }
-  std::ranges::sort(pinned);
-  pinned.erase(std::unique(pinned.begin(), pinned.end()), pinned.end());
+  std::vector<Version> pinned = detail::tagged_before(core, first);
   const auto kept_whole =
       std::ranges::lower_bound(log.records, first, {}, &CommitRecord<typename CoreType::RowType>::version);
-  log.retired.reserve(log.retired.size() + static_cast<std::size_t>(kept_whole - log.records.begin()));
+  const std::size_t blocks = log.retired.size() + static_cast<std::size_t>(kept_whole - log.records.begin());
+  if (blocks > log.retired.capacity()) log.retired.reserve(std::max(blocks, 2 * log.retired.capacity()));
 
   // From here on nothing fails.
   for (auto record = log.records.begin(); record != kept_whole; ++record) {
@@ -248,6 +261,8 @@ void sweep(CoreType& core) {
   core.log->unswept = 0;
   core.log->swept = 0;
   for (const auto& block : core.log->retired) core.log->swept += block.bytes();
+  core.graves.shrink();
+  core.keys.shrink();
 }
 
 /// sweep(), put off to the next time if it fails.

@@ -39,6 +39,20 @@ class KeyIndex {
     return find(hash, [](const Item&) { return true; });
   }
 
+  /// Gives memory back when less than an eighth of it is in use. Throws std::bad_alloc; strong guarantee.
+  void shrink() {
+    if (size_ >= current_.size() / 8) return;
+    std::size_t capacity = minimum_capacity;
+    while (limit(capacity) < size_ * 2) capacity *= 2;
+    if (capacity >= current_.size()) return;
+    Entries smaller(size_ == 0 ? 0 : capacity);
+    migrate(previous_.size());
+    current_.swap(smaller);
+    for (const Entry& entry : smaller) {
+      if (entry.item != nullptr) place(entry.hash, entry.item);
+    }
+  }
+
   /// Makes the next `additional` insertions free of allocation. Throws std::bad_alloc; strong guarantee.
   void reserve(std::size_t additional) {
     const std::size_t wanted = size_ + additional;
@@ -154,7 +168,7 @@ class KeyIndex {
       cursor_ = next(previous_, cursor_);
       if (positions != 0) --positions;
     }
-    if (left_ == 0 && !previous_.empty()) previous_ = {};
+    if (left_ == 0 && !previous_.empty()) previous_ = Entries();  // not = {}, which would keep the memory
   }
 
   Entries current_;

@@ -33,6 +33,23 @@ class Subscribers {
     if (!telling_) tidy();
   }
 
+  /// While one lives, commits wait to be told.
+  class Telling {
+   public:
+    explicit Telling(Subscribers& all) noexcept
+        : subscribers_(all), within_another_(std::exchange(all.telling_, true)) {}
+    Telling(const Telling&) = delete;
+    Telling& operator=(const Telling&) = delete;
+    ~Telling() {
+      subscribers_.telling_ = within_another_;
+      if (!within_another_) subscribers_.tidy();
+    }
+
+   private:
+    Subscribers& subscribers_;
+    bool within_another_;
+  };
+
   bool empty() const noexcept { return list_.empty(); }
   bool telling() const noexcept { return telling_; }
 
@@ -68,19 +85,14 @@ class Subscribers {
     }
   }
 
-  struct Telling {
-    explicit Telling(Subscribers& all) noexcept : subscribers(all) { subscribers.telling_ = true; }
-    Telling(const Telling&) = delete;
-    Telling& operator=(const Telling&) = delete;
-    ~Telling() {
-      subscribers.telling_ = false;
-      subscribers.tidy();
-    }
-    Subscribers& subscribers;
-  };
-
+  // A callback may own the token of another one: it ends when the list is whole again.
   void tidy() noexcept {
-    std::erase_if(list_, [](const Pointer& subscriber) { return !subscriber->active; });
+    const auto is_over = [](const Pointer& subscriber) { return !subscriber->active; };
+    for (auto at = std::ranges::find_if(list_, is_over); at != list_.end();
+         at = std::ranges::find_if(list_, is_over)) {
+      const Pointer over = std::move(*at);
+      list_.erase(at);
+    }
   }
 
   std::vector<Pointer> list_;

@@ -17,6 +17,8 @@ namespace keyfold::detail {
 
 /// What has become of a write.
 struct Written {
+  Version version = 0;           // of the table after it
+  Version record = 0;            // where the log has its changes; 0 if it made none
   bool committed = false;        // it made a version
   bool already_applied = false;  // once() skipped it
   Metrics metrics{};
@@ -33,13 +35,14 @@ bool already_applied(const CoreType& core, const std::vector<AppNumber>& once) {
 /// `fill(plan)` plans the write. Strong guarantee.
 template <class CoreType, class Fill>
 Written write(CoreType& core, CommitNote&& note, Fill&& fill) {
-  if (detail::already_applied(core, note.once)) return {.already_applied = true};
+  if (detail::already_applied(core, note.once)) return {.version = core.version(), .already_applied = true};
   const WriteScope scope(core.writing);
   auto plan = core.new_plan();
   fill(plan);
   detail::validate(core, plan);
   const bool committed = detail::apply(core, plan, std::move(note));
-  return {.committed = committed, .metrics = plan.metrics};
+  const Version version = core.version();
+  return {version, committed ? version : 0, committed, false, plan.metrics};
 }
 
 /// What write() would change, with all its errors.

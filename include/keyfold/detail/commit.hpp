@@ -1,0 +1,64 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/detail/expiry.hpp>
+#include <keyfold/detail/write.hpp>
+#include <keyfold/history.hpp>
+#include <keyfold/merge.hpp>
+
+#include <exception>
+#include <utility>
+#include <vector>
+
+/// A write to a table, from the plan to the last subscriber.
+namespace keyfold::detail {
+
+/// Tells subscribers of commits they have not heard of yet; then old versions may go.
+template <class CoreType>
+void tell_subscribers(CoreType& core, std::vector<std::exception_ptr>& errors) noexcept {
+  const auto subscribers = core.subscribers;
+  if (subscribers->telling()) return;  // a callback wrote this: the call that tells goes on with it
+  if (subscribers->empty()) {
+    subscribers->skip_to(core.version());
+  } else {
+    const auto commit_of = [&](Version version) {
+      return Commit<typename CoreType::RowType>(*core.log, *core.log->find(version));
+    };
+    subscribers->tell(commit_of, [&] { return core.version(); }, errors);
+  }
+  detail::apply_retention(core);
+}
+
+/// The present rows as a commit of inserts. It has rows of its own: whoever is told of it may write.
+template <class Row>
+class Replayed {
+ public:
+  template <class Rows>
+  Replayed(const Rows& rows, const CommitLog<Row>& log) : rows_(0, rows.size()) {
+    record.version = log.latest();
+    if (!log.empty()) record.timestamp = log.records.back().timestamp;
+    record.operation = "REPLAY";
+    record.metrics.source_rows = record.metrics.inserted = record.table_size = rows.size();
+    record.block = LogBlock<Row>(rows.size(), 0);
+    for (const auto& slot : rows) {
+      const auto* row = rows_.add(LogKind::erase, record.version, nullptr, Holder<Row>(slot.get()));
+      record.block.add(LogKind::insert, record.version, nullptr)->set_newer(row);
+    }
+  }
+
+  CommitRecord<Row> record;
+
+ private:
+  LogBlock<Row> rows_;
+};
+
+/// `fill(plan)` plans the write. Strong guarantee.
+template <class CoreType, class Fill>
+MergeResult<typename CoreType::RowType> commit(CoreType& core, CommitNote&& note, Fill&& fill) {
+  const Written written = detail::write(core, std::move(note), fill);
+  std::vector<std::exception_ptr> errors;
+  if (written.committed) detail::tell_subscribers(core, errors);
+  return {written, core.log, std::move(errors)};
+}
+
+}  // namespace keyfold::detail

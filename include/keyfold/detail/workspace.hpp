@@ -1,0 +1,208 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/detail/apply.hpp>
+#include <keyfold/detail/core.hpp>
+#include <keyfold/detail/plan.hpp>
+#include <keyfold/options.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace keyfold::detail {
+
+template <class SlotType>
+std::vector<const SlotType*> by_order(const std::unordered_map<std::uint64_t, const SlotType*>& slots) {
+  std::vector<const SlotType*> sorted;
+  sorted.reserve(slots.size());
+  for (const auto& [order, slot] : slots) sorted.push_back(slot);
+  std::ranges::sort(sorted, {}, &SlotType::order);
+  return sorted;
+}
+
+/// The state of a transaction: a core of its own that holds copies of the rows which the transaction has
+/// looked at or written. Rows come in from the table, which stays as it is, when a write looks for them; the
+/// writes are those of any core, with a log of their own. `order` tells which row is which, whatever becomes
+/// of its key: rows of the table have numbers below `first_new_`.
+template <class CoreType>
+class Workspace : public CoreType {
+ public:
+  using Row = typename CoreType::RowType;
+  using SlotType = Slot<Row>;
+
+  explicit Workspace(const CoreType& base)
+      : CoreType(options_of_a_workspace()), base_(base), first_new_(base.next_order) {
+    this->next_order = base.next_order;
+    this->applied = base.applied;
+  }
+
+  // --- What planners read: rows come in from the table ---
+
+  template <class Key>
+  const SlotType* find(const Key& key, std::uint64_t hash) const {
+    if (const SlotType* own = CoreType::find(key, hash)) return own;
+    const SlotType* below = base_.find(key, hash);
+    return below == nullptr || taken_.contains(below->order) ? nullptr : take(*below, hash);
+  }
+  template <class Key>
+  const SlotType* find(const Key& key) const {
+    return find(key, detail::hash_of(key));
+  }
+
+  const auto& scan() const {
+    if (taken_.size() != base_.rows.size()) {
+      for (const SlotType& below : base_.rows) take_if_new(below);
+    }
+    return this->rows;
+  }
+
+  template <std::size_t N, class Key>
+  auto matching(const Key& key) const {
+    const auto [first, last] = base_.template matching<N>(key);
+    for (auto below = first; below != last; ++below) take_if_new(*below);
+    return CoreType::template matching<N>(key);
+  }
+
+  // --- What the transaction reads: nothing is copied ---
+
+  template <class Key>
+  const Row* peek(const Key& key) const {
+    const std::uint64_t hash = detail::hash_of(key);
+    if (const SlotType* own = CoreType::find(key, hash)) return &own->get();
+    const SlotType* below = base_.find(key, hash);
+    return below == nullptr || taken_.contains(below->order) ? nullptr : &below->get();
+  }
+
+  std::size_t size() const noexcept { return base_.rows.size() - taken_.size() + this->rows.size(); }
+
+  /// All rows, in the table's order: updated ones at their place, new ones at the end. O(rows).
+  std::vector<const Row*> in_order() const {
+    std::unordered_map<std::uint64_t, const Row*> written;
+    written.reserve(taken_.size());
+    std::vector<const Row*> out;
+    out.reserve(size());
+    for (const SlotType& slot : this->rows) {
+      if (slot.order < first_new_) written.emplace(slot.order, &slot.get());
+    }
+    for (const SlotType& below : base_.rows) {
+      if (!taken_.contains(below.order)) {
+        out.push_back(&below.get());
+      } else if (const auto row = written.find(below.order); row != written.end()) {
+        out.push_back(row->second);
+      }
+    }
+    for (const SlotType* slot : new_slots()) out.push_back(&slot->get());
+    if constexpr (CoreType::ordered) {
+      std::ranges::stable_sort(
+          out, [](const auto& a, const auto& b) { return detail::less_values(a, b); },
+          [](const Row* row) { return CoreType::key_of(*row); });
+    }
+    return out;
+  }
+
+  // --- The end of the transaction ---
+
+  /// Plans the net effect of all writes on the table.
+  void plan_commit(Plan<Row>& plan) const {
+    std::unordered_map<std::uint64_t, const SlotType*> gone(taken_);
+    for (const SlotType& slot : this->rows) {
+      if (slot.order >= first_new_) continue;
+      const SlotType& below = *taken_.at(slot.order);
+      gone.erase(slot.order);
+      if (slot.newest != nullptr) plan_update(plan, below, slot.get());
+    }
+    for (const SlotType* slot : new_slots()) {
+      const SlotType* below = base_.find(CoreType::key_of(slot->get()));
+      if (below != nullptr && gone.erase(below->order) != 0) {
+        plan_update(plan, *below, slot->get());  // the key has gone and come back
+      } else {
+        plan.insert(Holder<Row>(slot->get()), no_position);
+      }
+    }
+    for (const SlotType* below : detail::by_order(gone)) plan.erase(*below, no_position);
+  }
+
+  /// The numbers that writes with once() have recorded.
+  std::vector<AppNumber> new_numbers() const {
+    std::vector<AppNumber> numbers;
+    for (const auto& [app, number] : this->applied) {
+      const auto before = base_.applied.find(app);
+      if (before == base_.applied.end() || before->second != number) numbers.push_back({app, number});
+    }
+    return numbers;
+  }
+
+  /// What the writes were, in order, as history records it: "APPEND; DELETE WHERE id = 2".
+  std::string statements() const {
+    std::string out;
+    for (const auto& record : this->log->records) {
+      if (!out.empty()) out += "; ";
+      out += record.operation;
+      if (record.parameters) out += ' ' + *record.parameters;
+    }
+    return out;
+  }
+
+  /// The metadata that single writes were given, in order; empty if none was.
+  std::string metadata() const {
+    std::string out;
+    for (const auto& record : this->log->records) {
+      if (!record.metadata) continue;
+      if (!out.empty()) out += "; ";
+      out += *record.metadata;
+    }
+    return out;
+  }
+
+ private:
+  static TableOptions options_of_a_workspace() {
+    TableOptions options;
+    options.clock = [] { return Timestamp(); };  // the commit has its own time
+    return options;
+  }
+
+  void take_if_new(const SlotType& below) const {
+    if (!taken_.contains(below.order)) take(below, detail::hash_of(CoreType::key_of(below.get())));
+  }
+
+  // Copies a row of the table into this core. Planners see a const core; what they read of it is the same
+  // before and after.
+  const SlotType* take(const SlotType& below, std::uint64_t hash) const {
+    auto& self = const_cast<Workspace&>(*this);  // no workspace is const
+    self.keys.reserve(1);
+    const auto taken = taken_.emplace(below.order, &below).first;
+    try {
+      const SlotType* slot = detail::add_slot<CoreType>(self, Holder<Row>(below.get()));
+      slot->order = below.order;
+      self.keys.insert(hash, slot);
+      return slot;
+    } catch (...) {
+      taken_.erase(taken);
+      throw;
+    }
+  }
+
+  std::vector<const SlotType*> new_slots() const {
+    std::vector<const SlotType*> slots;
+    for (const SlotType& slot : this->rows) {
+      if (slot.order >= first_new_) slots.push_back(&slot);
+    }
+    std::ranges::sort(slots, {}, &SlotType::order);
+    return slots;
+  }
+
+  static void plan_update(Plan<Row>& plan, const SlotType& below, const Row& row) {
+    if (!detail::same_or(false, below.get(), row)) plan.update(below, Holder<Row>(row), no_position);
+  }
+
+  const CoreType& base_;
+  std::uint64_t first_new_;
+  mutable std::unordered_map<std::uint64_t, const SlotType*>
+      taken_;  // rows of the table that are here, by order
+};
+
+}  // namespace keyfold::detail
