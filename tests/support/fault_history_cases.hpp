@@ -206,7 +206,7 @@ class FaultHistoryCases : public FaultCases<TableType> {
     };
   }
 
- private:
+ protected:
   using Base::on;
   using Base::rows;
 
