@@ -60,6 +60,19 @@ class Writes {
   Result upsert(std::initializer_list<Row> rows) { return upsert(std::vector<Row>(rows)); }
   Result upsert(Row row) { return upsert(std::array<Row, 1>{std::move(row)}); }
 
+  /// Updates rows column by column: an empty std::optional in a source row leaves its column as it is. A row
+  /// with a new key starts from the defaults of Row. The same as
+  /// merge(rows).when_matched().update_present().when_not_matched().insert_present().execute()
+  template <std::ranges::input_range Source>
+  Result patch(Source&& rows) {
+    return merge(std::forward<Source>(rows))
+        .when_matched()
+        .update_present()
+        .when_not_matched()
+        .insert_present()
+        .execute();
+  }
+
   /// Adds rows. Throws DuplicateKey if a key is in the table already or is given twice, UniqueViolation,
   /// InvalidKey.
   template <std::ranges::input_range Source>

@@ -1,5 +1,5 @@
-// expect: keyfold: update_all() and insert_all() found a source column of this name whose type does not
-// convert mention: &Order::status
+// expect: keyfold: update_all() and insert_all() found a source column of this name whose type does not convert
+// mention: &Order::status
 #include <keyfold/keyfold.hpp>
 
 #include <boost/describe/class.hpp>

@@ -1,5 +1,5 @@
-// expect: keyfold: update_all() and insert_all() found a source column of this name whose type does not
-// convert mention: &Order::cents
+// expect: keyfold: update_all() and insert_all() found a source column of this name whose type does not convert
+// mention: &Order::cents
 #include <keyfold/keyfold.hpp>
 
 #include <boost/describe/class.hpp>

@@ -250,6 +250,29 @@ struct check_column_by_name {
   static constexpr bool value = true;
 };
 
+/// What a patch brings for a column if it is there: the optional's value, else the value itself.
+template <auto Member, class Source>
+using present_value_t = unwrap_optional_t<
+    std::remove_cvref_t<decltype(detail::read_by_name<Member>(std::declval<const Source&>()))>>;
+
+template <auto Member, class Row, class Source>
+struct check_present_column {
+  static_assert(
+      AssignableColumn<member_value_t<Member, Row>, const present_value_t<Member, Source>&>,
+      "keyfold: update_present() and insert_present() found a source column of this name whose type "
+      "does not convert");
+  static constexpr bool value = true;
+};
+
+/// Named in the compiler's message: the part of the key that is missing.
+template <auto Member, class Source>
+struct insert_present_key {
+  static_assert(has_column_named<Source, Member>(),
+                "keyfold: insert_present() needs the key of the target among the columns of the source; the "
+                "part named here is missing");
+  static constexpr bool value = true;
+};
+
 /// Named in the compiler's message: the column that is missing.
 template <auto Member, class Source>
 struct insert_all_column {
@@ -268,11 +291,35 @@ constexpr void check_column_lists() {
 }
 
 template <class Row, class Source>
+constexpr void check_patch_lists() {
+  static_assert(HasColumns<Row> && HasColumns<Source>,
+                "keyfold: update_present() and insert_present() need the column lists of both types; use "
+                "BOOST_DESCRIBE_STRUCT or columns_of");
+}
+
+template <class Row, class Source>
 constexpr void copy_columns_by_name(Row& out, const Source& source) {
   detail::for_each_column<Row>([&]<auto Member, std::size_t>() {
     if constexpr (has_column_named<Source, Member>()) {
       if constexpr (check_column_by_name<Member, Row, Source>::value) {
         detail::assign(out.*Member, detail::read_by_name<Member>(source), member_name<Member>);
+      }
+    }
+  });
+}
+
+/// Leaves the columns alone whose value in the patch is an empty optional.
+template <class Row, class Source>
+constexpr void copy_present_columns(Row& out, const Source& patch) {
+  detail::for_each_column<Row>([&]<auto Member, std::size_t>() {
+    if constexpr (has_column_named<Source, Member>()) {
+      if constexpr (check_present_column<Member, Row, Source>::value) {
+        const auto& given = detail::read_by_name<Member>(patch);
+        if constexpr (is_optional_v<std::remove_cvref_t<decltype(given)>>) {
+          if (given) detail::assign(out.*Member, *given, member_name<Member>);
+        } else {
+          detail::assign(out.*Member, given, member_name<Member>);
+        }
       }
     }
   });
@@ -334,6 +381,14 @@ struct InsertAll {
   void print(std::string& out) const { out += "INSERT *"; }
 };
 
+struct UpdatePresent {
+  void print(std::string& out) const { out += "UPDATE SET PRESENT *"; }
+};
+
+struct InsertPresent {
+  void print(std::string& out) const { out += "INSERT PRESENT *"; }
+};
+
 template <class... Assignments>
 struct Update {
   std::tuple<Assignments...> assignments;
@@ -383,6 +438,8 @@ template <class Action>
 inline constexpr bool is_update_v = false;
 template <>
 inline constexpr bool is_update_v<UpdateAll> = true;
+template <>
+inline constexpr bool is_update_v<UpdatePresent> = true;
 template <class... A>
 inline constexpr bool is_update_v<Update<A...>> = true;
 template <class C>
@@ -392,6 +449,8 @@ template <class Action>
 inline constexpr bool is_insert_v = false;
 template <>
 inline constexpr bool is_insert_v<InsertAll> = true;
+template <>
+inline constexpr bool is_insert_v<InsertPresent> = true;
 template <class... A>
 inline constexpr bool is_insert_v<Insert<A...>> = true;
 template <class C>

@@ -370,6 +370,12 @@ class MergePlanner {
     }
   }
 
+  std::optional<Holder<Row>> updated(const UpdatePresent&, const Row& target, Pointer row, bool) {
+    Row after = target;
+    detail::copy_present_columns(after, std::as_const(*row));
+    return changed(target, std::move(after));
+  }
+
   template <class... Assignments>
   std::optional<Holder<Row>> updated(const Update<Assignments...>& action, const Row& target, Pointer row,
                                      bool) {
@@ -463,6 +469,18 @@ class MergePlanner {
   }
 
   Holder<Row> inserted(const InsertAll&, Pointer row) { return detail::hold_row<Row>(*row); }
+
+  Holder<Row> inserted(const InsertPresent&, Pointer row) {
+    check_patch_key(typename CoreType::KeyParts{});
+    Row made{};
+    detail::copy_present_columns(made, std::as_const(*row));
+    return Holder<Row>(std::move(made));
+  }
+
+  template <auto... Parts>
+  static constexpr void check_patch_key(detail::Parts<Parts...>) {
+    static_assert((insert_present_key<Parts, Source>::value && ...));
+  }
 
   template <class... Assignments>
   Holder<Row> inserted(const Insert<Assignments...>& action, Pointer row) {

@@ -58,6 +58,16 @@ class [[nodiscard]] When {
     return std::move(*this).act(UpdateAll{});
   }
 
+  /// Sets the columns that the source brings by name: one that is an empty std::optional there stays as it
+  /// is. An optional of an optional tells absent, null and a value apart.
+  constexpr auto update_present() && {
+    static_assert(
+        kind == ClauseKind::matched,
+        "keyfold: update_present() belongs to when_matched; only there are both a target and a source row");
+    check_patch_lists<Row, Source>();
+    return std::move(*this).act(UpdatePresent{});
+  }
+
   /// Sets columns: `target<&Row::a> = value, ...`. Every value reads the old row.
   template <class... Assignments>
     requires(sizeof...(Assignments) > 0 && (is_assignment_v<Assignments> && ...))
@@ -83,6 +93,16 @@ class [[nodiscard]] When {
     static_assert(kind == ClauseKind::not_matched, "keyfold: insert_all() belongs to when_not_matched");
     check_insert_all<Row, Source>();
     return std::move(*this).act(InsertAll{});
+  }
+
+  /// Inserts a default row with the columns set that the source brings by name; not those that are an empty
+  /// std::optional there.
+  constexpr auto insert_present() && {
+    static_assert(kind == ClauseKind::not_matched, "keyfold: insert_present() belongs to when_not_matched");
+    check_patch_lists<Row, Source>();
+    static_assert(std::is_default_constructible_v<Row>,
+                  "keyfold: insert_present() needs a default constructible row");
+    return std::move(*this).act(InsertPresent{});
   }
 
   /// Inserts a default row with these columns set.
