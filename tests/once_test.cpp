@@ -55,6 +55,22 @@ TEST_CASE("a lower number is skipped, a higher one is written") {
   CHECK(rows_of(stocks) == Rows{{1, 10}, {2, 20}});
 }
 
+TEST_CASE("restore and undo happen once, too, and take metadata") {
+  Stocks stocks;
+  stocks.append({{1, 10}});
+  stocks.upsert({1, 11});
+  stocks.tag("first", 1);
+  CHECK(stocks.once("operator", 1).metadata("ticket 12").restore(1).committed());
+  CHECK(stocks.history().back().metadata() == "ticket 12");
+  CHECK(stocks.history().back().parameters() == "TO VERSION 1");
+  CHECK(stocks.once("operator", 1).restore("first").already_applied());
+  CHECK(stocks.once("operator", 2).undo(3).committed());
+  CHECK(stocks.history().back().operation() == "UNDO");
+  CHECK(stocks.once("operator", 2).undo(4).already_applied());
+  CHECK(rows_of(stocks) == Rows{{1, 11}});
+  CHECK(stocks.metadata("nothing to do").restore(stocks.version()).committed());
+}
+
 TEST_CASE("the number 0 is a number") {
   Stocks stocks;
   CHECK(stocks.last_applied("loader") == Number());

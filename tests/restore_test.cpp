@@ -407,7 +407,43 @@ TEST_CASE("copies keep what is readable and what is not") {
   CHECK(rows_of(copy.as_of(kf::Version{3})) == Rows{stock(1, 11)});
 }
 
+TEST_CASE("an undo that a later commit forbids names the key that was touched") {
+  Stocks stocks;
+  stocks.insert(stock(1, 10));
+  rekey(stocks, 1, 7);
+  stocks.upsert(stock(7, 70));
+  CHECK(error_of<kf::ChangeConflict>([&] { stocks.undo(2); }).keys == Keys{"7"});
+  stocks.insert(stock(1, 11));
+  CHECK(error_of<kf::ChangeConflict>([&] { stocks.undo(2); }).keys == Keys{"1", "7"});
+}
+
+TEST_CASE("a retention with a key that comes and goes frees what it can") {
+  kf::TableOptions options;
+  options.retention = kf::keep_last(100);
+  Stocks stocks(options);
+  for (int round = 0; round < 2000; ++round) {
+    stocks.insert(stock(1, round));
+    stocks.erase(1);
+  }
+  CHECK(stocks.history().size() == 100);
+  CHECK(stocks.as_of(stocks.version() - 99).at(1).amount == 1950);
+  CHECK(stocks.memory_usage().history < 150 * (sizeof(Stock) + 2 * 24 + 224));
+}
+
 // --- Memory ---
+
+TEST_CASE("memory usage counts the buckets of hashed indexes and the texts of commits") {
+  kf::Table<Stock, kf::Key<&Stock::id>> plain;
+  kf::Table<Stock, kf::Key<&Stock::id>, kf::HashedBy<&Stock::amount>> hashed;
+  Rows many;
+  for (int id = 0; id < 1000; ++id) many.push_back(stock(id, id));
+  plain.append(many);
+  hashed.append(many);
+  CHECK(hashed.memory_usage().indexes >= plain.memory_usage().indexes + 1000 * sizeof(void*));
+  const auto before = plain.memory_usage().history;
+  plain.metadata(std::string(5000, 'x')).insert(stock(5000, 1));
+  CHECK(plain.memory_usage().history >= before + 5000);
+}
 
 TEST_CASE("the history of an update is its row and a fixed overhead") {
   Stocks stocks;
@@ -453,9 +489,9 @@ TEST_CASE("expiry lets go of erased keys") {
   CHECK(stocks.history_of(50).empty());
 }
 
-TEST_CASE("expiry shrinks the indexes of keys that are no more") {
-  Stocks stocks;
-  std::vector<Stock> many;
+TEST_CASE("expiry shrinks the index of keys that are no more") {
+  kf::Table<Stock, kf::Key<&Stock::id>> stocks;
+  Rows many;
   for (int id = 0; id < 10'000; ++id) many.push_back(stock(id, 0));
   stocks.append(many);
   stocks.clear();

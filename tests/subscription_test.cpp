@@ -331,6 +331,38 @@ TEST_CASE("a token may outlive its table") {
   CHECK_FALSE(subscription.active());
 }
 
+TEST_CASE("a callback that can only be moved") {
+  Stocks stocks;
+  int told = 0;
+  auto owner = std::make_unique<int*>(&told);
+  const auto subscription = stocks.subscribe([owner = std::move(owner)](const Commit&) { ++**owner; });
+  stocks.insert({1, 10});
+  CHECK(told == 1);
+}
+
+TEST_CASE("assigning a table to itself changes nothing") {
+  Stocks stocks;
+  stocks.insert({1, 10});
+  Observer observer;
+  const auto subscription = stocks.subscribe(telling(observer));
+  const Stock* row = stocks.find(1);
+  const Stocks& same = stocks;
+  stocks = same;
+  CHECK(stocks.find(1) == row);
+  stocks.insert({2, 20});
+  CHECK(observer.versions == Versions{2});
+}
+
+TEST_CASE("a callback cannot assign to its table") {
+  Stocks stocks;
+  const Stocks other;
+  const auto subscription = stocks.subscribe([&](const Commit&) { stocks = other; });
+  const auto result = stocks.insert({1, 10});
+  REQUIRE(result.subscriber_errors().size() == 1);
+  CHECK_THROWS_AS(std::rethrow_exception(result.subscriber_errors().front()), kf::ReentrantWrite);
+  CHECK(stocks.size() == 1);
+}
+
 TEST_CASE("a table may be assigned over while it has subscribers") {
   Observer observer;
   Stocks stocks;

@@ -2,6 +2,9 @@
 #include <keyfold/keyfold.hpp>
 
 #include <boost/describe/class.hpp>
+#include <range/v3/range/conversion.hpp>
+#include <range/v3/view/take.hpp>
+#include <range/v3/view/transform.hpp>
 
 #include <chrono>
 #include <memory>
@@ -194,6 +197,51 @@ TEST_CASE("a view is a forward range") {
   CHECK(it->amount == 20);
   CHECK(it != first);
   CHECK(++it == view.end());
+}
+
+TEST_CASE("a view is of no use when its table is destroyed or assigned to, and says so") {
+  auto stocks = std::make_unique<Stocks>();
+  stocks->insert({1, 10});
+  const auto orphan = stocks->as_of(kf::Version{1});
+  stocks.reset();
+  CHECK(orphan.version() == 1);
+  CHECK_THROWS_AS(orphan.size(), kf::TableGone);
+  CHECK_THROWS_AS(orphan.find(1), kf::TableGone);
+  CHECK_THROWS_AS(orphan.begin(), kf::TableGone);
+  Stocks other;
+  other.insert({1, 10});
+  const auto stale = other.as_of(kf::Version{1});
+  other = Stocks();
+  CHECK_THROWS_AS(stale.at(1), kf::TableGone);
+  CHECK_THROWS_AS(stale.to_table(), kf::TableGone);
+}
+
+TEST_CASE("a view goes along with a table that is moved") {
+  Stocks stocks;
+  stocks.insert({1, 10});
+  const auto view = stocks.as_of(kf::Version{1});
+  Stocks moved = std::move(stocks);
+  moved.clear();
+  CHECK(view.at(1).amount == 10);
+}
+
+TEST_CASE("a temporary view goes through range-v3") {
+  const Timed timed = four_versions();
+  const auto amounts = timed.stocks.as_of(kf::Version{2}) | ranges::views::transform(&Stock::amount) |
+                       ranges::to<std::vector>();
+  CHECK(amounts == std::vector<int>{11, 20});
+  int sum = 0;
+  for (const Stock& stock : timed.stocks.as_of(kf::Version{2}) | ranges::views::take(1)) sum += stock.amount;
+  CHECK(sum == 11);
+}
+
+TEST_CASE("the empty version becomes an empty table at version 0") {
+  kf::TableOptions options;
+  options.record_empty_commits = true;
+  Stocks stocks(options);
+  stocks.insert({1, 10});
+  CHECK(stocks.as_of(kf::Version{0}).to_table().version() == 0);
+  CHECK(stocks.as_of(kf::Version{1}).to_table().version() == 1);
 }
 
 // --- Times ---

@@ -6,9 +6,12 @@
 #include <keyfold/error.hpp>
 #include <keyfold/fwd.hpp>
 
+#include <range/v3/range_fwd.hpp>
+
 #include <cstddef>
 #include <iterator>
 #include <memory>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -17,11 +20,12 @@ namespace keyfold {
 /// A table as of one version: read-only, without secondary indexes, copying no row. `Table::as_of()` makes
 /// it.
 ///
-/// The view stays valid while the table lives, whatever is written meanwhile; when its version expires, every
-/// member throws VersionExpired. References, pointers and iterators got from it stay valid until the next
-/// write to the table. Threads: as const operations of the table.
+/// The view stays valid while the table lives, whatever is written meanwhile. When its version expires every
+/// member but version() throws VersionExpired; when the table is destroyed or assigned to, TableGone.
+/// References, pointers and iterators got from it stay valid until the next write to the table or expire().
+/// Threads: as const operations of the table.
 template <class Table>
-class AsOfView {
+class AsOfView : public ranges::view_base {
   using Core = typename Table::Core;
   using Parts = typename Core::KeyParts;
 
@@ -37,7 +41,7 @@ class AsOfView {
   using iterator = Iterator;
   using const_iterator = Iterator;
 
-  AsOfView(const Core& core, Version version) noexcept : core_(&core), version_(version) {}
+  AsOfView(const Core& core, Version version) noexcept : core_(&core), log_(core.log), version_(version) {}
 
   [[nodiscard]] Version version() const noexcept { return version_; }
 
@@ -82,15 +86,20 @@ class AsOfView {
   /// A table of its own with these rows, at its version 1, or 0 if there are none; with the options of the
   /// table.
   [[nodiscard]] Table to_table() const {
+    require_readable();
     Table copy(core_->options);
-    copy.append(*this);
+    if (!empty()) copy.append(*this);
     return copy;
   }
 
  private:
-  void require_readable() const { core_->log->require_readable(version_); }
+  void require_readable() const {
+    if (log_.expired()) throw TableGone();
+    core_->log->require_readable(version_);
+  }
 
   const Core* core_;
+  std::weak_ptr<const detail::CommitLog<Row>> log_;  // tells whether the table is still there
   Version version_;
 };
 
@@ -168,3 +177,10 @@ class AsOfView<Table>::Iterator {
 };
 
 }  // namespace keyfold
+
+template <class Table>
+inline constexpr bool std::ranges::enable_view<keyfold::AsOfView<Table>> = true;
+template <class Table>
+inline constexpr bool std::ranges::enable_borrowed_range<keyfold::AsOfView<Table>> = true;
+template <class Table>
+inline constexpr bool ranges::enable_borrowed_range<keyfold::AsOfView<Table>> = true;

@@ -198,7 +198,9 @@ class ChangeConflict : public Error {
 class TableGone : public Error {
  public:
   TableGone()
-      : Error("the table of this result or transaction no longer exists or was assigned to; use it before that") {}
+      : Error(
+            "the table of this result or transaction no longer exists or was assigned to; use it before "
+            "that") {}
 };
 
 /// A transaction was used after the table had changed under it: what it has read may not be so any more.

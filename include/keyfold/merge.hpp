@@ -36,9 +36,9 @@ class MergeResult {
 
   [[nodiscard]] const Metrics& metrics() const noexcept { return written_.metrics; }
 
-  /// What the write changed, with before and after rows (SQL's RETURNING). Copies the rows: O(changes). Throws
-  /// TableGone when the table no longer exists, or the transaction that the write was part of has ended;
-  /// VersionExpired when the version has expired.
+  /// What the write changed, with before and after rows (SQL's RETURNING). Copies the rows: O(changes).
+  /// Throws TableGone when the table no longer exists, or the transaction that the write was part of has
+  /// ended; VersionExpired when the version has expired.
   [[nodiscard]] ChangeSet<Row> changes() const {
     if (written_.record == 0) return {};
     const auto log = log_.lock();

@@ -18,7 +18,7 @@ struct OlderThan {
 };
 [[nodiscard]] constexpr OlderThan older_than(Timestamp time) noexcept { return {time}; }
 
-/// Versions made longer ago than this expire, judged by the table's clock at each commit.
+/// Versions made longer ago than this expire, seen from the time of the last commit.
 struct KeepFor {
   std::chrono::microseconds duration;
 };

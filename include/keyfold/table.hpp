@@ -6,6 +6,7 @@
 #include <keyfold/detail/copy.hpp>
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/expiry.hpp>
+#include <keyfold/detail/memory_usage.hpp>
 #include <keyfold/detail/replay.hpp>
 #include <keyfold/detail/time_travel.hpp>
 #include <keyfold/error.hpp>
@@ -20,7 +21,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -87,10 +87,10 @@ class Table
   Table(const Table& other) : core_(detail::CoreCopy<Core>(*other.core_).take()) {}
   Table(Table&&) noexcept = default;
   /// Assigning replaces everything, so that subscriptions to what was there end. Throws ReentrantWrite from
-  /// within a write of this table; moving must not be done there.
+  /// within a write or a callback of this table; moving must not be done there.
   Table& operator=(const Table& other) {
-    if (core_ != nullptr && core_->writing) throw ReentrantWrite();
-    core_ = detail::CoreCopy<Core>(*other.core_).take();
+    if (core_ != nullptr && (core_->writing || core_->subscribers->telling())) throw ReentrantWrite();
+    if (this != &other) core_ = detail::CoreCopy<Core>(*other.core_).take();
     return *this;
   }
   Table& operator=(Table&&) noexcept = default;
@@ -199,17 +199,14 @@ class Table
 
   /// Makes the table equal to an older version, as a new commit; none if it is equal already. Rows that come
   /// back stand at the end, in the order they had. O(changes since) on average.
-  Result restore(Version version) {
-    return write(note("RESTORE", "TO VERSION " + std::to_string(checked(version))),
-                 [&](auto& plan) { detail::plan_restore(*core_, plan, version); });
-  }
-  Result restore(Timestamp time) { return restore(core_->log->version_at(time)); }
-  Result restore(std::string_view tag) { return restore(tagged(tag)); }
+  Result restore(Version version) { return restore({}, version); }
+  Result restore(Timestamp time) { return restore({}, time); }
+  Result restore(std::string_view tag) { return restore({}, tag); }
 
   /// Reverts one commit, as a new commit. Throws ChangeConflict naming the keys that a later commit has
   /// touched; VersionExpired if the changes of the commit are gone: its version has expired, or only a tag
   /// keeps it.
-  Result undo(Version version);
+  Result undo(Version version) { return undo({}, version); }
 
   /// Names a version; it stays readable when others expire. Throws TagExists if the name is on another
   /// version.
@@ -254,7 +251,8 @@ class Table
   template <class Callback>
   Subscription subscribe(Callback callback, Replay);
 
-  /// Bytes held by rows, indexes and history, without what rows and keys allocate themselves.
+  /// Bytes held by rows, indexes and history, without what rows and keys allocate themselves. O(commits);
+  /// where rows have throwing moves, O(changes).
   [[nodiscard]] MemoryUsage memory_usage() const noexcept;
 
  private:
@@ -267,9 +265,18 @@ class Table
   template <class>
   friend class Transaction;
 
-  static detail::CommitNote note(std::string_view operation, std::string parameters) {
-    return {operation, std::make_shared<const std::string>(std::move(parameters)), {}, {}};
+  Result restore(detail::CommitNote note, Version version) {
+    note.operation = "RESTORE";
+    note.parameters = std::make_shared<const std::string>("TO VERSION " + std::to_string(checked(version)));
+    return write(std::move(note), [&](auto& plan) { detail::plan_restore(*core_, plan, version); });
   }
+  Result restore(detail::CommitNote note, Timestamp time) {
+    return restore(std::move(note), core_->log->version_at(time));
+  }
+  Result restore(detail::CommitNote note, std::string_view tag) {
+    return restore(std::move(note), tagged(tag));
+  }
+  Result undo(detail::CommitNote note, Version version);
 
   Version checked(Version version) const {
     core_->log->require_readable(version);
@@ -362,13 +369,15 @@ ChangeFeed<R> Table<R, K, I...>::history_of(const Values&... key) const {
 }
 
 template <class R, class K, class... I>
-typename Table<R, K, I...>::Result Table<R, K, I...>::undo(Version version) {
+typename Table<R, K, I...>::Result Table<R, K, I...>::undo(detail::CommitNote note, Version version) {
   const auto& log = *core_->log;
   if (version == 0) throw VersionNotFound(version, log.latest());
   log.require_readable(version);
   const auto& record = *log.find(version);
   if (!record.has_changes) throw VersionExpired(version - 1, log.oldest);
-  return write(note("UNDO", "VERSION " + std::to_string(version)), [&](auto& plan) {
+  note.operation = "UNDO";
+  note.parameters = std::make_shared<const std::string>("VERSION " + std::to_string(version));
+  return write(std::move(note), [&](auto& plan) {
     detail::ChangePlanner<Core> planner(*core_, plan);
     planner.undo(record.block);
     planner.finish();
@@ -416,45 +425,32 @@ Subscription Table<R, K, I...>::subscribe(Callback callback) {
 template <class R, class K, class... I>
 template <class Callback>
 Subscription Table<R, K, I...>::subscribe(Callback callback, Replay) {
+  detail::check_subscriber<Row, Callback>();
   const Version since = version();
-  const auto tell_waiting = [this] {
-    std::vector<std::exception_ptr> nobody_asked;
-    detail::tell_subscribers(*core_, nobody_asked);
-  };
-  try {
+  const detail::TellAtTheEnd of_what_is_written_here(*core_);
+  {
     const detail::Replayed<Row> present(core_->rows, *core_->log);
     const typename detail::Subscribers<Row>::Telling telling(*core_->subscribers);
-    callback(Commit<Row>(*core_->log, present.record));
-  } catch (...) {
-    tell_waiting();
-    throw;
+    static_cast<void>(std::invoke(callback, Commit<Row>(*core_->log, present.record)));
   }
-  Subscription subscription = subscribe_since(since, std::move(callback));
-  tell_waiting();
-  return subscription;
+  return subscribe_since(since, std::move(callback));
 }
 
 template <class R, class K, class... I>
 template <class Callback>
 Subscription Table<R, K, I...>::subscribe_since(Version since, Callback callback) {
-  static_assert(std::is_invocable_v<Callback&, const Commit<Row>&>,
-                "keyfold: a subscriber is callable with a const Commit<Row>&");
-  auto subscriber = std::make_shared<detail::Subscriber<Row>>();
-  subscriber->callback = std::move(callback);
-  subscriber->since = since;
+  detail::check_subscriber<Row, Callback>();
+  using Subscriber = detail::CallbackSubscriber<Row, Callback>;
+  const std::shared_ptr<detail::Subscriber<Row>> subscriber =
+      std::make_shared<Subscriber>(std::move(callback), since);
   Subscription subscription(core_->subscribers, subscriber);
-  core_->subscribers->add(std::move(subscriber));
+  core_->subscribers->add(subscriber);
   return subscription;
 }
 
 template <class R, class K, class... I>
 MemoryUsage Table<R, K, I...>::memory_usage() const noexcept {
-  MemoryUsage usage;
-  usage.rows = core_->rows.size() * detail::node_bytes<typename Core::Rows>;
-  usage.indexes = core_->keys.bytes() + core_->graves.bytes();
-  for (const auto& record : core_->log->records) usage.history += sizeof(record) + record.block.bytes();
-  for (const auto& block : core_->log->retired) usage.history += sizeof(block) + block.bytes();
-  return usage;
+  return detail::memory_usage_of(*core_);
 }
 
 }  // namespace keyfold

@@ -182,6 +182,30 @@ class [[nodiscard]] Writer : public Writes<Writer<Target, Row>, Target, Row> {
     return std::move(*this);
   }
 
+  /// As Table::restore().
+  auto restore(Version version) &&
+    requires requires(Target& target) { target.restore(version); }
+  {
+    return target_->restore(std::move(note_), version);
+  }
+  auto restore(Timestamp time) &&
+    requires requires(Target& target) { target.restore(time); }
+  {
+    return target_->restore(std::move(note_), time);
+  }
+  auto restore(std::string_view tag) &&
+    requires requires(Target& target) { target.restore(tag); }
+  {
+    return target_->restore(std::move(note_), tag);
+  }
+
+  /// As Table::undo().
+  auto undo(Version version) &&
+    requires requires(Target& target) { target.undo(version); }
+  {
+    return target_->undo(std::move(note_), version);
+  }
+
   /// Begins a transaction whose commit has this added.
   auto transaction() &&
     requires requires(Target& target) { target.transaction(); }

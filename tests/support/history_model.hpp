@@ -183,19 +183,21 @@ class HistoryModel {
     return out;
   }
 
-  /// The changes of a version whose keys a later version has touched.
-  ItemChanges overtaken(keyfold::Version version) const {
-    ItemChanges out;
-    for (const ItemChange& change : versions_[version].changes) {
-      const auto touches = [&](const ItemChange& later) {
-        return (change.before && later.touches(change.before->id)) ||
-               (change.after && later.touches(change.after->id));
-      };
+  /// The keys that a version has touched, and a later one, too.
+  std::set<int> overtaken(keyfold::Version version) const {
+    std::set<int> out;
+    const auto add_if_touched = [&](const auto& row) {
+      if (!row) return;
       for (keyfold::Version v = version + 1; v <= latest(); ++v) {
-        if (!std::ranges::any_of(versions_[v].changes, touches)) continue;
-        out.push_back(change);
-        break;
+        if (std::ranges::any_of(versions_[v].changes,
+                                [&](const ItemChange& later) { return later.touches(row->id); })) {
+          out.insert(row->id);
+        }
       }
+    };
+    for (const ItemChange& change : versions_[version].changes) {
+      add_if_touched(change.before);
+      add_if_touched(change.after);
     }
     return out;
   }

@@ -333,7 +333,7 @@ class HistoryRun {
 
   void undo(kf::Version version) {
     Plan plan{.outcome = version == 0 ? Outcome::not_found : model_.reading(version)};
-    ItemChanges overtaken;
+    std::set<int> overtaken;
     if (plan.outcome == Outcome::done) {
       if (!model_.in_sequence(version)) plan.outcome = Outcome::expired;
       overtaken = model_.overtaken(version);
@@ -343,8 +343,7 @@ class HistoryRun {
     write(plan, [&] { table_.undo(version); });
     if (plan.outcome != Outcome::conflict) return;
     std::set<std::string> keys;
-    for (const auto& [before, after] : overtaken)
-      keys.insert(std::to_string(before ? before->id : after->id));
+    for (const int id : overtaken) keys.insert(std::to_string(id));
     RC_ASSERT(conflicts_ == keys);
     ++tally_["undo refused"];
   }

@@ -101,6 +101,7 @@ class Applier {
     }
     CommitRecord<Row>& made = core_.log->records.back();
     made.table_size = core_.rows.size();
+    core_.log->record_bytes += made.block.bytes();
     if (!core_.log->first_commit) core_.log->first_commit = made.timestamp;
   }
 

@@ -7,6 +7,7 @@
 #include <keyfold/merge.hpp>
 
 #include <exception>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,28 @@ void tell_subscribers(CoreType& core, std::vector<std::exception_ptr>& errors) n
     subscribers->tell(commit_of, [&] { return core.version(); }, errors);
   }
   detail::apply_retention(core);
+}
+
+/// Tells subscribers when a scope ends; what they throw then is nobody's.
+template <class CoreType>
+class TellAtTheEnd {
+ public:
+  explicit TellAtTheEnd(CoreType& core) noexcept : core_(core) {}
+  TellAtTheEnd(const TellAtTheEnd&) = delete;
+  TellAtTheEnd& operator=(const TellAtTheEnd&) = delete;
+  ~TellAtTheEnd() {
+    std::vector<std::exception_ptr> errors;
+    detail::tell_subscribers(core_, errors);
+  }
+
+ private:
+  CoreType& core_;
+};
+
+template <class Row, class Callback>
+constexpr void check_subscriber() {
+  static_assert(std::is_invocable_v<Callback&, const Commit<Row>&>,
+                "keyfold: a subscriber is callable with a const Commit<Row>&");
 }
 
 /// The present rows as a commit of inserts. It has rows of its own: whoever is told of it may write.

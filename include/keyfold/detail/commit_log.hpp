@@ -88,6 +88,7 @@ class CommitLog {
   std::vector<Version> pinned;  // tagged versions before `oldest`, ascending
   std::optional<Timestamp> first_commit;
   std::optional<Timestamp> last_expired;  // time of version oldest - 1
+  std::size_t record_bytes = 0;           // in the blocks of `records`
   std::size_t unswept = 0;                // bytes retired since the last sweep
   std::size_t swept = 0;                  // bytes that the last sweep left in `retired`
 };

@@ -45,6 +45,7 @@ class CoreCopy {
     to.pinned = from.pinned;
     to.first_commit = from.first_commit;
     to.last_expired = from.last_expired;
+    to.record_bytes = from.record_bytes;
     to.unswept = from.unswept;
     to.swept = from.swept;
   }

@@ -88,7 +88,8 @@ class Sweep {
     Entry* newest = slot != nullptr ? slot->newest : core_.find_grave(key, hash);
     if (newest == &entry) return {slot, nullptr, hash};
     for (Entry* newer = newest; newer->older != nullptr; newer = newer->older) {
-      if (!newer->older->leaves_row()) above_ends_.emplace(newer->older, newer);
+      Entry* const older = newer->older;
+      if (!older->leaves_row() && older->version() < log_.oldest) above_ends_.emplace(older, newer);
     }
     return {nullptr, above_ends_.at(&entry), 0};
   }
@@ -193,7 +194,8 @@ Version first_kept(const CoreType& core, const OlderThan& rule) {
 }
 template <class CoreType>
 Version first_kept(const CoreType& core, const KeepFor& rule) {
-  const Timestamp now = core.options.clock();
+  if (core.log->empty()) return 0;
+  const Timestamp now = core.log->records.back().timestamp;
   const auto span = std::max(rule.duration, Timestamp::duration::zero());
   const bool ends_before_time = now < Timestamp::min() + span;
   return detail::first_kept(core, OlderThan{ends_before_time ? Timestamp::min() : now - span});
@@ -240,6 +242,7 @@ void retire(CoreType& core, Version first) {
     log.last_expired = record->timestamp;
     if (!record->has_changes) continue;
     log.unswept += record->block.bytes();
+    log.record_bytes -= record->block.bytes();
     log.retired.push_back(std::move(record->block));
     record->has_changes = false;
   }
@@ -274,9 +277,9 @@ void try_sweep(CoreType& core) noexcept {
   }
 }
 
-/// Applies the table's retention after a commit. It must not fail, and is made up for later if it does. With
-/// tags on old versions it sweeps only when it pays, so that the cost of a commit does not grow with what
-/// tags hold.
+/// Applies the table's retention after a commit. It must not fail, and is made up for later if it does. It
+/// sweeps when it pays: when as much is to be freed as the last sweep has left, and a quarter of what is
+/// kept, so that the cost of a commit grows neither with what tags hold nor with the changes that stay.
 template <class CoreType>
 void apply_retention(CoreType& core) noexcept {
   if (!core.options.retention) return;
@@ -285,7 +288,8 @@ void apply_retention(CoreType& core) noexcept {
         std::visit([&](const auto& rule) { return detail::first_kept(core, rule); }, *core.options.retention);
     if (first <= core.log->oldest) return;
     detail::retire(core, first);
-    if (core.log->pinned.empty() || core.log->unswept >= core.log->swept) detail::try_sweep(core);
+    const std::size_t kept = core.log->record_bytes;
+    if (core.log->unswept >= std::max(core.log->swept, kept / 4)) detail::try_sweep(core);
   } catch (...) {  // NOLINT(bugprone-empty-catch): the next commit tries again
   }
 }

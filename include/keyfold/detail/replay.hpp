@@ -8,7 +8,10 @@
 #include <keyfold/error.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 /// Plans that come from the history or from a change set instead of a source: restore, undo and apply.
@@ -43,10 +46,19 @@ class ChangePlanner {
 
   ChangePlanner(const CoreType& core, Plan<Row>& plan) : core_(core), plan_(plan) {}
 
-  /// Notes the changes that bring a row to a key which another row keeps.
+  /// Notes the changes that bring a row to a key which another row keeps, or another change brings one to.
   void check_arrivals() {
+    KeyIndex<const Planned<Row>> arrived;
+    arrived.reserve(plan_.entries.size());
     for (const Planned<Row>& entry : plan_.entries) {
-      if (entry.after && !key_is_free(entry)) conflict(entry.after->get());
+      if (!entry.after) continue;
+      const auto key = CoreType::key_of(entry.after->get());
+      const std::uint64_t hash = detail::hash_of(key);
+      const auto* other = arrived.find(hash, [&](const Planned<Row>& earlier) {
+        return detail::equal_values(CoreType::key_of(earlier.after->get()), key);
+      });
+      if (other != nullptr || !key_is_free(entry)) conflict(entry.after->get());
+      arrived.insert(hash, &entry);
     }
   }
 
@@ -102,7 +114,10 @@ class ChangePlanner {
            !detail::equal_values(CoreType::key_of(planned->after->get()), key);
   }
 
-  void conflict(const Row& row) { conflicts_.push_back(detail::key_text(CoreType::key_of(row))); }
+  void conflict(const Row& row) {
+    std::string key = detail::key_text(CoreType::key_of(row));
+    if (named_.insert(key).second) conflicts_.push_back(std::move(key));
+  }
 
   void undo_insert(const LogEntry<Row>& entry) {
     const Slot<Row>* slot = entry.newer_slot();
@@ -115,7 +130,11 @@ class ChangePlanner {
     plan_.update(*slot, Holder<Row>(before), no_position);
   }
   void undo_rekey(const LogEntry<Row>& left, const LogEntry<Row>& arrived) {
-    left_for_good(left) ? undo_update(arrived, left.before().get()) : conflict(left.before().get());
+    const bool can_go_back = left_for_good(left);
+    const Slot<Row>* slot = arrived.newer_slot();
+    if (!can_go_back) conflict(left.before().get());
+    if (slot == nullptr) conflict(arrived.after());
+    if (can_go_back && slot != nullptr) plan_.update(*slot, Holder<Row>(left.before().get()), no_position);
   }
   void undo_erase(const LogEntry<Row>& entry) {
     if (!left_for_good(entry)) return conflict(entry.before().get());
@@ -133,7 +152,8 @@ class ChangePlanner {
 
   const CoreType& core_;
   Plan<Row>& plan_;
-  std::vector<std::string> conflicts_;
+  std::vector<std::string> conflicts_;  // keys, each once
+  std::unordered_set<std::string> named_;
 };
 
 }  // namespace keyfold::detail

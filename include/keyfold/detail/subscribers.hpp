@@ -14,9 +14,24 @@ namespace keyfold::detail {
 
 template <class Row>
 struct Subscriber {
-  std::function<void(const Commit<Row>&)> callback;
-  Version since = 0;   // it hears of later versions only
+  explicit Subscriber(Version version) noexcept : since(version) {}
+  Subscriber(const Subscriber&) = delete;
+  Subscriber& operator=(const Subscriber&) = delete;
+  virtual ~Subscriber() = default;
+  virtual void tell(const Commit<Row>& commit) = 0;
+
+  Version since;       // it hears of later versions only
   bool active = true;  // false from the moment its token is gone
+};
+
+// Not a std::function, which takes no callback that can only be moved.
+template <class Row, class Callback>
+struct CallbackSubscriber final : Subscriber<Row> {
+  CallbackSubscriber(Callback&& function, Version version)
+      : Subscriber<Row>(version), callback(std::move(function)) {}
+  void tell(const Commit<Row>& commit) override { static_cast<void>(std::invoke(callback, commit)); }
+
+  Callback callback;
 };
 
 /// Who hears of commits. Shared by the table and the tokens, so that either may go first.
@@ -64,7 +79,7 @@ class Subscribers {
         const Pointer subscriber = list_[i];
         if (!subscriber->active || version <= subscriber->since) continue;
         try {
-          subscriber->callback(commit_of(version));
+          subscriber->tell(commit_of(version));
         } catch (...) {
           keep(std::current_exception(), errors);
         }
