@@ -69,6 +69,21 @@ class UniqueViolation : public Error {
   Position second_position;  ///< source position of the other row, or no_position
 };
 
+/// A row that came in with replace_where() does not meet its condition.
+class ReplaceWhereMismatch : public Error {
+ public:
+  ReplaceWhereMismatch(const std::string& message, std::string condition_text, std::string key_text,
+                       Position row_position)
+      : Error(message),
+        condition(std::move(condition_text)),
+        key(std::move(key_text)),
+        position(row_position) {}
+
+  std::string condition;  ///< as history would have recorded it
+  std::string key;
+  Position position;  ///< source position of the first such row
+};
+
 /// A key part is NaN, which no lookup could ever find again.
 class InvalidKey : public Error {
  public:
@@ -99,6 +114,44 @@ class ClauseRaised : public Error {
   std::string message;  ///< the text given to raise()
   std::string key;
   Position position;  ///< source position; no_position for a clause of when_not_matched_by_source
+};
+
+/// A row would violate a constraint of the table, see Table::require().
+class CheckViolation : public Error {
+ public:
+  CheckViolation(const std::string& message, std::string constraint_name, std::string condition_text,
+                 std::string key_text, Position row_position)
+      : Error(message),
+        constraint(std::move(constraint_name)),
+        condition(std::move(condition_text)),
+        key(std::move(key_text)),
+        position(row_position) {}
+
+  std::string constraint;
+  std::string condition;
+  std::string key;
+  Position position;  ///< source position of the row, or no_position
+};
+
+/// A constraint of this name is there already.
+class ConstraintExists : public Error {
+ public:
+  ConstraintExists(std::string constraint_name, const std::string& condition)
+      : Error("the table has a constraint '" + constraint_name + "' already, " + condition +
+              "; unrequire() it first, or choose another name"),
+        constraint(std::move(constraint_name)) {}
+
+  std::string constraint;
+};
+
+/// No constraint has this name.
+class ConstraintNotFound : public Error {
+ public:
+  explicit ConstraintNotFound(std::string constraint_name)
+      : Error("the table has no constraint '" + constraint_name + "'; constraints() lists them"),
+        constraint(std::move(constraint_name)) {}
+
+  std::string constraint;
 };
 
 /// An assignment would not fit the type of its column.

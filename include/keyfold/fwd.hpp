@@ -68,6 +68,17 @@ class MergeRule;
 template <class Table>
 class Transaction;
 
+// load.hpp
+template <class Self, class Target, class Row>
+class Loads;
+
+// writes.hpp
+template <class Self, class Target, class Row>
+class Writes;
+
+// constraint.hpp
+struct Constraint;
+
 // table.hpp
 struct TableOptions;
 template <class Row, class KeySpec, class... Indexes>

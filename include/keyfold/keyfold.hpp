@@ -5,6 +5,7 @@
 #include <keyfold/as_of.hpp>
 #include <keyfold/change.hpp>
 #include <keyfold/column.hpp>
+#include <keyfold/constraint.hpp>
 #include <keyfold/duplicates.hpp>
 #include <keyfold/error.hpp>
 #include <keyfold/expression.hpp>
@@ -12,6 +13,7 @@
 #include <keyfold/history.hpp>
 #include <keyfold/index.hpp>
 #include <keyfold/key.hpp>
+#include <keyfold/load.hpp>
 #include <keyfold/memory.hpp>
 #include <keyfold/merge.hpp>
 #include <keyfold/metrics.hpp>
@@ -19,6 +21,7 @@
 #include <keyfold/subscription.hpp>
 #include <keyfold/table.hpp>
 #include <keyfold/transaction.hpp>
+#include <keyfold/writer.hpp>
 #include <keyfold/writes.hpp>
 
 #ifndef KEYFOLD_NO_KF_ALIAS

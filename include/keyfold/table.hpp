@@ -2,6 +2,7 @@
 #pragma once
 
 #include <keyfold/as_of.hpp>
+#include <keyfold/constraint.hpp>
 #include <keyfold/detail/commit.hpp>
 #include <keyfold/detail/copy.hpp>
 #include <keyfold/detail/core.hpp>
@@ -17,7 +18,7 @@
 #include <keyfold/options.hpp>
 #include <keyfold/subscription.hpp>
 #include <keyfold/transaction.hpp>
-#include <keyfold/writes.hpp>
+#include <keyfold/writer.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -149,12 +150,50 @@ class Table
 
   /// Writes with metadata that is stored with the commit.
   Writer<Table, Row> metadata(std::string text) {
-    return Writer<Table, Row>(*this, {}).metadata(std::move(text));
+    return Writer<Table, Row>(*this).metadata(std::move(text));
   }
 
   /// Writes that happen once: see MergeBuilder::once().
   Writer<Table, Row> once(std::string app, std::uint64_t number) {
-    return Writer<Table, Row>(*this, {}).once(std::move(app), number);
+    return Writer<Table, Row>(*this).once(std::move(app), number);
+  }
+
+  /// Writes whose incoming rows are made unique by key first: see Writer::duplicates().
+  template <class Policy>
+  auto duplicates(Policy policy) {
+    return Writer<Table, Row>(*this).duplicates(std::move(policy));
+  }
+
+  /// `unchecked().replace_where()` takes rows that do not meet its condition.
+  auto unchecked() { return Writer<Table, Row>(*this).unchecked(); }
+
+  // --- Constraints: see docs/constraint.md
+  // ------------------------------------------------------------------------
+
+  /// From now on every row that a write inserts or updates must meet this condition, an expression over
+  /// target columns or callable as `bool(const Row&)`; else the write throws CheckViolation. As in SQL's
+  /// CHECK a condition that is unknown, since a value is absent, is met. Text literals given as `const char*`
+  /// must outlive the table and its copies.
+  ///
+  /// Throws CheckViolation naming the first row that does not meet it now, ConstraintExists, ReentrantWrite
+  /// within a write, and what the condition throws. Strong guarantee. O(table).
+  template <class Condition>
+  void require(std::string name, Condition condition) {
+    if constexpr (detail::check_row_condition<Condition, Row>()) {
+      const detail::WriteScope scope(core_->writing);
+      detail::add_check(*core_, std::move(name), std::move(condition));
+    }
+  }
+
+  /// Removes a constraint. Throws ConstraintNotFound, ReentrantWrite within a write.
+  void unrequire(std::string_view name) {
+    const detail::WriteScope scope(core_->writing);
+    detail::remove_check(*core_, name);
+  }
+
+  /// In the order in which they were given.
+  [[nodiscard]] std::vector<Constraint> constraints() const {
+    return detail::constraints_of<Row>(core_->checks);
   }
 
   /// Begins a transaction: several writes, one version. `metadata("...").transaction()` adds something to its
@@ -294,7 +333,7 @@ class Table
   template <class Callback>
   Subscription subscribe_since(Version since, Callback callback);
 
-  template <class, class>
+  template <class, class, class, bool>
   friend class Writer;
   Transaction<Table> transaction(detail::CommitNote note) {
     return Transaction<Table>(*core_, std::move(note));

@@ -5,7 +5,7 @@
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/workspace.hpp>
 #include <keyfold/error.hpp>
-#include <keyfold/writes.hpp>
+#include <keyfold/writer.hpp>
 
 #include <range/v3/range_fwd.hpp>
 
@@ -103,6 +103,13 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
   Writer<Transaction, Row> once(std::string app, std::uint64_t number) {
     return Writer<Transaction, Row>(*this, {}).once(std::move(app), number);
   }
+
+  /// As Table::duplicates() and Table::unchecked(), for one write.
+  template <class Policy>
+  auto duplicates(Policy policy) {
+    return Writer<Transaction, Row>(*this).duplicates(std::move(policy));
+  }
+  auto unchecked() { return Writer<Transaction, Row>(*this).unchecked(); }
 
   // --- The end
 

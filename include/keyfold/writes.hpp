@@ -2,8 +2,10 @@
 #pragma once
 
 #include <keyfold/detail/commit_note.hpp>
+#include <keyfold/detail/incoming.hpp>
 #include <keyfold/detail/replay.hpp>
-#include <keyfold/detail/source_rows.hpp>
+#include <keyfold/duplicates.hpp>
+#include <keyfold/load.hpp>
 #include <keyfold/merge.hpp>
 
 #include <array>
@@ -20,9 +22,10 @@
 namespace keyfold {
 
 /// The verbs that write, each one commit and all-or-nothing: whatever throws, the table, its indexes, its
-/// history, its version and its counters are as before. A base of Table and of Writer.
+/// history, its version and its counters are as before. A base of Table and of Writer. See Loads for more
+/// verbs.
 template <class Self, class Target, class Row>
-class Writes {
+class Writes : public Loads<Self, Target, Row> {
  public:
   using Result = MergeResult<Row>;
 
@@ -78,18 +81,19 @@ class Writes {
   template <std::ranges::input_range Source>
   Result append(Source&& rows) {
     using Value = std::ranges::range_value_t<Source>;
+    check_settings<true, false>();
     detail::check_insert_all<Row, Value>();
-    return write("APPEND", {}, [&](const auto&, auto& plan) {
-      detail::for_each_block<Source, Value>(rows, [&](const auto& block, Position first) {
-        for (std::size_t i = 0; i < block.size(); ++i)
-          plan.insert(detail::hold_row<Row>(*block[i]), first + i);
-      });
+    return write("APPEND", {}, [&]<class Core>(const Core&, auto& plan) {
+      detail::for_each_incoming<Core, Source, Value>(
+          rows, policy_of_self(), plan.metrics,
+          [&](auto& row, Position position) { plan.insert(detail::hold_row<Row>(row), position); });
     });
   }
   Result append(std::initializer_list<Row> rows) { return append(std::vector<Row>(rows)); }
 
   /// Adds one row. Throws as append() does.
   Result insert(Row row) {
+    check_settings<false, false>();
     return write("INSERT", {},
                  [&](const auto&, auto& plan) { plan.insert(detail::Holder<Row>(std::move(row)), 0); });
   }
@@ -97,6 +101,7 @@ class Writes {
   /// Deletes the row with this key; without one, nothing happens and no version is made.
   template <class... Values>
   Result erase(const Values&... key) {
+    check_settings<false, false>();
     using Core = typename Target::CoreType;
     using Parts = typename Core::KeyParts;
     static_assert(sizeof...(Values) == Parts::size,
@@ -114,6 +119,7 @@ class Writes {
 
   /// Deletes all rows. The history stays.
   Result clear() {
+    check_settings<false, false>();
     return write("TRUNCATE", {}, [](const auto& core, auto& plan) {
       for (const auto& slot : core.scan()) plan.remove(slot);
     });
@@ -123,6 +129,7 @@ class Writes {
   /// ChangeConflict naming all keys where a row to be updated or erased is not as it was before the change,
   /// or an insert meets a row.
   Result apply(const ChangeSet<Row>& changes) {
+    check_settings<false, false>();
     return write("APPLY", {}, [&]<class Core>(const Core& core, auto& plan) {
       detail::ChangePlanner<Core> planner(core, plan);
       Position position = 0;
@@ -133,10 +140,32 @@ class Writes {
   }
 
  private:
+  friend class Loads<Self, Target, Row>;
+
   constexpr Self& self() noexcept { return static_cast<Self&>(*this); }
+
+  // What Writer may have in their place.
+
+  static constexpr bool checks = true;  // see unchecked()
+  static constexpr detail::NoPolicy policy() noexcept { return {}; }
+
+  decltype(auto) policy_of_self() { return self().policy(); }
+
+  static constexpr bool has_policy() {
+    using Policy = std::remove_cvref_t<decltype(std::declval<Writes&>().policy_of_self())>;
+    return !std::same_as<Policy, detail::NoPolicy>;
+  }
+
+  template <bool takes_policy, bool takes_unchecked>
+  static constexpr void check_settings() {
+    static_assert(takes_policy || !has_policy(),
+                  "keyfold: duplicates() is about rows that come in; this verb takes none");
+    static_assert(takes_unchecked || Self::checks, "keyfold: unchecked() is about replace_where() only");
+  }
 
   template <class Source, class Rule>
   auto with_rule(Source&& rows, Rule rule) {
+    check_settings<true, false>();
     static_assert(std::is_same_v<typename Rule::Row, Row>,
                   "keyfold: this rule was made for another type of target row");
     static_assert(detail::SourceRow<std::ranges::range_value_t<Source>, typename Rule::Source>,
@@ -147,8 +176,20 @@ class Writes {
     } else if constexpr (std::is_const_v<Source>) {  // a const rvalue cannot be moved on: copy it once
       return with_rule(std::remove_const_t<Source>(rows), std::move(rule));
     } else {
-      return MergeBuilder<Target, Source, Rule>(self().target(), std::forward<Source>(rows), std::move(rule),
-                                                self().note());
+      return start_merge<Source>(std::forward<Source>(rows), with_policy(std::move(rule)));
+    }
+  }
+  template <class Source, class Rule>
+  auto start_merge(Source&& rows, Rule rule) {
+    return MergeBuilder<Target, Source, Rule>(self().target(), std::forward<Source>(rows), std::move(rule),
+                                              self().note());
+  }
+  template <class Rule>
+  auto with_policy(Rule rule) {
+    if constexpr (has_policy()) {
+      return std::move(rule).duplicates(policy_of_self());
+    } else {
+      return rule;
     }
   }
 
@@ -158,69 +199,13 @@ class Writes {
     Target& target = self().target();
     detail::CommitNote note = self().note();
     note.operation = operation;
+    if constexpr (has_policy()) {
+      parameters += parameters.empty() ? "DUPLICATES " : " DUPLICATES ";
+      policy_of_self().print(parameters);
+    }
     if (!parameters.empty()) note.parameters = std::make_shared<const std::string>(std::move(parameters));
     return target.write(std::move(note), [&](auto& plan) { fill(std::as_const(target.core()), plan); });
   }
-};
-
-/// Writes with something added: `table.once("loader", 7).append(rows)`, `table.metadata("load 7").clear()`.
-/// Refers to the table.
-template <class Target, class Row>
-class [[nodiscard]] Writer : public Writes<Writer<Target, Row>, Target, Row> {
- public:
-  Writer(Target& target, detail::CommitNote note) : target_(&target), note_(std::move(note)) {}
-
-  /// As MergeBuilder::metadata().
-  Writer metadata(std::string text) && {
-    note_.metadata = std::move(text);
-    return std::move(*this);
-  }
-
-  /// As MergeBuilder::once().
-  Writer once(std::string app, std::uint64_t number) && {
-    note_.once = {{std::move(app), number}};
-    return std::move(*this);
-  }
-
-  /// As Table::restore().
-  auto restore(Version version) &&
-    requires requires(Target& target) { target.restore(version); }
-  {
-    return target_->restore(std::move(note_), version);
-  }
-  auto restore(Timestamp time) &&
-    requires requires(Target& target) { target.restore(time); }
-  {
-    return target_->restore(std::move(note_), time);
-  }
-  auto restore(std::string_view tag) &&
-    requires requires(Target& target) { target.restore(tag); }
-  {
-    return target_->restore(std::move(note_), tag);
-  }
-
-  /// As Table::undo().
-  auto undo(Version version) &&
-    requires requires(Target& target) { target.undo(version); }
-  {
-    return target_->undo(std::move(note_), version);
-  }
-
-  /// Begins a transaction whose commit has this added.
-  auto transaction() &&
-    requires requires(Target& target) { target.transaction(); }
-  {
-    return target_->transaction(std::move(note_));
-  }
-
- private:
-  friend class Writes<Writer, Target, Row>;
-
-  Target& target() noexcept { return *target_; }
-  detail::CommitNote note() const { return note_; }
-
-  Target* target_;
-  detail::CommitNote note_;
 };
 
 }  // namespace keyfold

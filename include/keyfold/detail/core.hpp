@@ -2,6 +2,7 @@
 #pragma once
 
 #include <keyfold/detail/commit_log.hpp>
+#include <keyfold/detail/constraints.hpp>
 #include <keyfold/detail/key_index.hpp>
 #include <keyfold/detail/log.hpp>
 #include <keyfold/detail/plan.hpp>
@@ -136,6 +137,7 @@ struct Core {
       key_functions<KeyParts, Row>);  // never shared for keeps, see MergeResult
   std::map<std::string, Version, std::less<>> tags;
   std::map<std::string, std::uint64_t, std::less<>> applied;  // by application: its last number, see once()
+  Checks<Row> checks;                                         // see Table::require()
   std::shared_ptr<Subscribers<Row>> subscribers = std::make_shared<Subscribers<Row>>();
   std::uint64_t next_order = 0;
   std::uint32_t epoch = 0;

@@ -110,6 +110,14 @@ class Plan {
     ++metrics.updated;
     ++metrics.matched_updated;
   }
+  /// An update that would change nothing.
+  void keep(const Slot<Row>& slot, Position position) {
+    Planned<Row>& entry = touch(slot);
+    entry.outcome = Outcome::unchanged;
+    entry.position = position;
+    ++metrics.source_rows;
+    ++metrics.unchanged;
+  }
   void erase(const Slot<Row>& slot, Position position) {
     Planned<Row>& entry = touch(slot);
     entry.outcome = Outcome::erase;

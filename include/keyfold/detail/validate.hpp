@@ -13,14 +13,6 @@
 /// order of rows.
 namespace keyfold::detail {
 
-/// Which of two colliding rows is meant: its position in the source, or that it stays in the table.
-template <class Row>
-std::string describe(const Row& row, Position position) {
-  std::string out = position == no_position ? "a row of the table" : "source row " + std::to_string(position);
-  if (const std::string columns = detail::row_text(row); !columns.empty()) out += ' ' + columns;
-  return out;
-}
-
 template <class Parts, class Row>
 std::string collision_text(const char* kind, const Row& first, Position first_position, const Row& second,
                            Position second_position) {
@@ -112,6 +104,7 @@ class Validator {
     }
     if (arrivals != 0) check_primary(arrivals);
     check_secondaries(std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
+    if (!core_.checks.empty()) check_constraints();
   }
 
  private:
@@ -200,12 +193,20 @@ class Validator {
     }
   }
 
+  void check_constraints() const {
+    for (const Entry& entry : plan_.entries) {
+      if (!entry.leaves_row()) continue;
+      for (const auto& check : core_.checks)
+        detail::require_met<KeyParts, Row>(*check, entry.after->get(), entry.position);
+    }
+  }
+
   const CoreType& core_;
   Plan<Row>& plan_;
 };
 
-/// Throws DuplicateKey, DuplicateSourceKey, UniqueViolation or InvalidKey, or what the user's comparisons
-/// throw.
+/// Throws DuplicateKey, DuplicateSourceKey, UniqueViolation, InvalidKey or CheckViolation, or what the user's
+/// comparisons throw.
 template <class CoreType>
 void validate(const CoreType& core, Plan<typename CoreType::RowType>& plan) {
   Validator<CoreType>(core, plan).run();

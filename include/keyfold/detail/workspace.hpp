@@ -38,6 +38,7 @@ class Workspace : public CoreType {
       : CoreType(options_of_a_workspace()), base_(base), first_new_(base.next_order) {
     this->next_order = base.next_order;
     this->applied = base.applied;
+    this->checks = base.checks;
   }
 
   // --- What planners read: rows come in from the table ---

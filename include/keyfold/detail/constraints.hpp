@@ -1,0 +1,108 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/column.hpp>
+#include <keyfold/constraint.hpp>
+#include <keyfold/detail/row_condition.hpp>
+#include <keyfold/error.hpp>
+#include <keyfold/key.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// The named conditions that the rows of a table must meet.
+namespace keyfold::detail {
+
+/// Which row is meant: its position in the source, or that it is one of the table.
+template <class Row>
+std::string describe(const Row& row, Position position) {
+  std::string out = position == no_position ? "a row of the table" : "source row " + std::to_string(position);
+  if (const std::string columns = detail::row_text(row); !columns.empty()) out += ' ' + columns;
+  return out;
+}
+
+/// A constraint whatever its condition is made of.
+template <class Row>
+class Check {
+ public:
+  explicit Check(Constraint about) : about_(std::move(about)) {}
+  virtual ~Check() = default;
+  Check(const Check&) = delete;
+  Check& operator=(const Check&) = delete;
+
+  const Constraint& about() const noexcept { return about_; }
+
+  /// As SQL judges a CHECK: unknown does not violate it.
+  virtual bool violated_by(const Row& row) const = 0;
+
+ private:
+  Constraint about_;
+};
+
+template <class Row, class Condition>
+class CheckOf final : public Check<Row> {
+ public:
+  CheckOf(Constraint about, Condition condition)
+      : Check<Row>(std::move(about)), condition_(std::move(condition)) {}
+
+  bool violated_by(const Row& row) const override {
+    return detail::is_false(detail::truth_for(condition_, row));
+  }
+
+ private:
+  Condition condition_;
+};
+
+/// In the order in which they were given. Shared by the copies of a table.
+template <class Row>
+using Checks = std::vector<std::shared_ptr<const Check<Row>>>;
+
+template <class KeyParts, class Row>
+void require_met(const Check<Row>& check, const Row& row, Position position) {
+  if (!check.violated_by(row)) return;
+  const auto& [name, condition] = check.about();
+  const std::string key = detail::key_text(KeyParts::of(row));
+  throw CheckViolation("the constraint '" + name + "', " + condition + ", is violated by " +
+                           detail::describe(row, position) + " with key " + key +
+                           "; correct the row or leave it out, or drop the constraint with unrequire()",
+                       name, condition, key, position);
+}
+
+template <class Row>
+auto find_check(const Checks<Row>& checks, std::string_view name) {
+  return std::ranges::find_if(checks, [&](const auto& check) { return check->about().name == name; });
+}
+
+/// Throws ConstraintExists, CheckViolation, and what the condition throws. Strong guarantee. O(table).
+template <class CoreType, class Condition>
+void add_check(CoreType& core, std::string name, Condition condition) {
+  using Row = typename CoreType::RowType;
+  const auto present = detail::find_check<Row>(core.checks, name);
+  if (present != core.checks.end()) throw ConstraintExists(name, (*present)->about().condition);
+  Constraint about{std::move(name), detail::condition_text(condition)};
+  auto check = std::make_shared<const CheckOf<Row, Condition>>(std::move(about), std::move(condition));
+  for (const auto& slot : core.scan())
+    detail::require_met<typename CoreType::KeyParts, Row>(*check, slot.get(), no_position);
+  core.checks.push_back(std::move(check));
+}
+
+/// Throws ConstraintNotFound.
+template <class CoreType>
+void remove_check(CoreType& core, std::string_view name) {
+  const auto at = detail::find_check<typename CoreType::RowType>(core.checks, name);
+  if (at == core.checks.end()) throw ConstraintNotFound(std::string(name));
+  core.checks.erase(at);
+}
+
+template <class Row>
+std::vector<Constraint> constraints_of(const Checks<Row>& checks) {
+  std::vector<Constraint> out;
+  for (const auto& check : checks) out.push_back(check->about());
+  return out;
+}
+
+}  // namespace keyfold::detail
