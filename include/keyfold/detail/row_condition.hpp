@@ -110,6 +110,12 @@ constexpr bool check_row_update() {
   return (assignments || callable) && !(assigns_from_source<What> || ...);
 }
 
+// g++ 12 takes a node of an expression that has no data, such as a column, for one that is not initialized.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
 /// "SET a = 0, b = 1" or "SET ROW <row>".
 template <class... What>
 std::string update_text(const What&... what) {
@@ -130,5 +136,9 @@ std::string condition_text(const Condition& condition) {
   detail::print_condition(out, condition);
   return out;
 }
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 }  // namespace keyfold::detail
