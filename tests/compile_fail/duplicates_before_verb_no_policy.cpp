@@ -1,0 +1,29 @@
+// expect: keyfold: duplicates() takes reject, keep_first, keep_last, latest_by<&Source::member> or fold(f)
+#include <keyfold/keyfold.hpp>
+
+#include <boost/describe/class.hpp>
+
+namespace kf = keyfold;
+
+struct Order {
+  int id = 0;
+  std::string status;
+  std::optional<int> cents;
+};
+struct Change {
+  int id = 0;
+  std::string status;
+  std::optional<int> cents;
+  int sequence = 0;
+};
+BOOST_DESCRIBE_STRUCT(Order, (), (id, status, cents))
+BOOST_DESCRIBE_STRUCT(Change, (), (id, status, cents, sequence))
+using Orders = kf::Table<Order, kf::Key<&Order::id>>;
+
+void write(Orders& orders, const std::vector<Change>& changes) {
+#ifdef KEYFOLD_MISTAKE
+  orders.duplicates([](const Change&) { return true; }).overwrite(changes);
+#else
+  orders.duplicates(kf::reject).overwrite(changes);
+#endif
+}

@@ -1,0 +1,30 @@
+// expect: keyfold: the condition of replace_on() reads a column of another row type than the table's or the
+// source's
+#include <keyfold/keyfold.hpp>
+
+#include <boost/describe/class.hpp>
+
+namespace kf = keyfold;
+
+struct Order {
+  int id = 0;
+  std::string status;
+  std::optional<int> cents;
+};
+struct Change {
+  int id = 0;
+  std::string status;
+  std::optional<int> cents;
+  int sequence = 0;
+};
+BOOST_DESCRIBE_STRUCT(Order, (), (id, status, cents))
+BOOST_DESCRIBE_STRUCT(Change, (), (id, status, cents, sequence))
+using Orders = kf::Table<Order, kf::Key<&Order::id>>;
+
+void write(Orders& orders, const std::vector<Change>& changes) {
+#ifdef KEYFOLD_MISTAKE
+  orders.replace_on(kf::source<&Order::id> == kf::target<&Order::id>, changes);
+#else
+  orders.replace_on(kf::source<&Change::id> == kf::target<&Order::id>, changes);
+#endif
+}
