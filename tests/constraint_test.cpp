@@ -44,8 +44,8 @@ Orders guarded() {
 TEST_CASE("a write that would leave a row that violates a constraint writes nothing") {
   Orders orders = guarded();
   const Unharmed<Orders> unharmed(orders);
-  const auto error = error_of<kf::CheckViolation>(
-      [&] { orders.append({{7, 1, "x"}, {8, -1, "y"}, {9, -2, "z"}}); });
+  const auto error =
+      error_of<kf::CheckViolation>([&] { orders.append({{7, 1, "x"}, {8, -1, "y"}, {9, -2, "z"}}); });
   CHECK(error.constraint == "amount is not negative");
   CHECK(error.condition == "(target.amount >= 0)");
   CHECK(error.key == "8");
@@ -76,9 +76,8 @@ TEST_CASE("every write is judged") {
   refused([&] { orders.replace_using<&Order::status>(negative); });
   refused([&] { orders.replace_on(kf::source<&Order::id> == kf::target<&Order::id>, negative); });
   refused([&] { orders.update_where(amount > 0, amount = 0 - amount); });
-  refused([&] {
-    orders.apply(kf::ChangeSet<Order>({kf::Change<Order>::update({1, 10, "a"}, {1, -1, "a"})}));
-  });
+  refused(
+      [&] { orders.apply(kf::ChangeSet<Order>({kf::Change<Order>::update({1, 10, "a"}, {1, -1, "a"})})); });
   orders.erase_where(amount > 0);  // what goes is not judged
   orders.restore(legal);
   CHECK(orders.size() == 4);
@@ -143,9 +142,8 @@ TEST_CASE("require() refuses what a row violates now, naming the first, and adds
 TEST_CASE("constraints are listed as they were given, and removed by name") {
   Orders orders = guarded();
   orders.require("short", [](const Order& order) { return order.status.size() < 5; });
-  orders.require("named", kf::named("status is lower case", [](const Order& order) {
-                   return order.status != "X";
-                 }));
+  orders.require("named",
+                 kf::named("status is lower case", [](const Order& order) { return order.status != "X"; }));
   using List = std::vector<kf::Constraint>;
   CHECK(orders.constraints() == List{{"amount is not negative", "(target.amount >= 0)"},
                                      {"short", "<condition>"},
@@ -193,8 +191,7 @@ TEST_CASE("a condition may own what cannot be copied, for as long as a table has
         std::unique_ptr<std::shared_ptr<int>> limit;
         bool operator()(const Order& order) const { return order.amount < **limit; }
       };
-      orders.require("below the limit",
-                     Below{std::make_unique<std::shared_ptr<int>>(std::move(limit))});
+      orders.require("below the limit", Below{std::make_unique<std::shared_ptr<int>>(std::move(limit))});
       copy = orders;
     }
     CHECK_THROWS_AS(copy.insert({1, 6, "a"}), kf::CheckViolation);

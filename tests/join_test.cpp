@@ -256,8 +256,8 @@ TEST_CASE("a hundred thousand rows are replaced by a condition on a pair") {
   for (int id = 0; id < 100'000; ++id) rows.push_back({id, id / 2, id % 7});
   table.append(rows);
   for (Wide& row : rows) row.id += 100'000;
-  const auto result = table.replace_on(
-      kf::source<&Wide::group> == kf::target<&Wide::group> && kf::source<&Wide::rank> == kf::target<&Wide::rank>,
-      rows);
+  const auto result = table.replace_on(kf::source<&Wide::group> == kf::target<&Wide::group> &&
+                                           kf::source<&Wide::rank> == kf::target<&Wide::rank>,
+                                       rows);
   CHECK(result.metrics().deleted == 100'000);
 }

@@ -42,13 +42,13 @@ using Indexed = kf::Table<Sale, kf::Key<&Sale::id>, kf::HashedBy<&Sale::day>, kf
 using Ordered = kf::Table<Sale, kf::OrderedKey<&Sale::id>, kf::OrderedBy<&Sale::day>>;
 
 rc::Gen<Sale> sales() {
-  return rc::gen::map(
-      rc::gen::tuple(rc::gen::inRange(0, 8), rc::gen::inRange(-1, 3), rc::gen::inRange(0, 2),
-                     rc::gen::inRange(0, 3)),
-      [](const std::tuple<int, int, int, int>& t) {
-        const auto [id, day, shop, amount] = t;
-        return Sale{id, day < 0 ? std::nullopt : std::optional(day), shop == 0 ? "a" : "b", amount};
-      });
+  return rc::gen::map(rc::gen::tuple(rc::gen::inRange(0, 8), rc::gen::inRange(-1, 3), rc::gen::inRange(0, 2),
+                                     rc::gen::inRange(0, 3)),
+                      [](const std::tuple<int, int, int, int>& t) {
+                        const auto [id, day, shop, amount] = t;
+                        return Sale{id, day < 0 ? std::nullopt : std::optional(day), shop == 0 ? "a" : "b",
+                                    amount};
+                      });
 }
 
 enum class Outcome { written, refused, mismatch };

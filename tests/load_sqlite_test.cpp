@@ -74,7 +74,8 @@ class Database {
     Lines lines;
     const auto add = [](void* to, int count, char** fields, char**) {
       std::string line;
-      for (int i = 0; i < count; ++i) line += std::string(i == 0 ? "" : ", ") + (fields[i] ? fields[i] : "NULL");
+      for (int i = 0; i < count; ++i)
+        line += std::string(i == 0 ? "" : ", ") + (fields[i] ? fields[i] : "NULL");
       static_cast<Lines*>(to)->push_back(line);
       return 0;
     };
@@ -174,23 +175,24 @@ bool run(Database& database, int verb, int n) {
     case 9:
       return database.transact({delete_where("amount < " + number + " OR day IS NULL")});
     default:
-      return database.transact({"UPDATE t SET amount = amount - 1, day = code WHERE NOT (day = " + number + ")"});
+      return database.transact(
+          {"UPDATE t SET amount = amount - 1, day = code WHERE NOT (day = " + number + ")"});
   }
 }
 
 std::optional<int> maybe(int value) { return value < 0 ? std::nullopt : std::optional(value); }
 
 rc::Gen<Rows> sales(int fixed_day) {
-  const auto sale = rc::gen::map(
-      rc::gen::tuple(rc::gen::inRange(0, 30), rc::gen::inRange(-1, 3), rc::gen::inRange(0, 2),
-                     rc::gen::inRange(-1, 4), rc::gen::inRange(-8, 20)),
-      [fixed_day](const std::tuple<int, int, int, int, int>& t) {
-        const auto [id, day_number, shop, money, code] = t;
-        // An amount of 3 stands for one that is negative: rare, so that most batches pass.
-        const auto checked = money == 3 && code == 0 ? -1 : money;
-        return Sale{id, fixed_day >= 0 ? fixed_day : maybe(day_number), shop == 0 ? "a" : "b",
-                    money == -1 ? std::nullopt : std::optional(checked), maybe(code)};
-      });
+  const auto sale =
+      rc::gen::map(rc::gen::tuple(rc::gen::inRange(0, 30), rc::gen::inRange(-1, 3), rc::gen::inRange(0, 2),
+                                  rc::gen::inRange(-1, 4), rc::gen::inRange(-8, 20)),
+                   [fixed_day](const std::tuple<int, int, int, int, int>& t) {
+                     const auto [id, day_number, shop, money, code] = t;
+                     // An amount of 3 stands for one that is negative: rare, so that most batches pass.
+                     const auto checked = money == 3 && code == 0 ? -1 : money;
+                     return Sale{id, fixed_day >= 0 ? fixed_day : maybe(day_number), shop == 0 ? "a" : "b",
+                                 money == -1 ? std::nullopt : std::optional(checked), maybe(code)};
+                   });
   const auto count = rc::gen::inRange<std::size_t>(0, 7);
   return rc::gen::mapcat(count, [=](std::size_t size) { return rc::gen::container<Rows>(size, sale); });
 }

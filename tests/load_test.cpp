@@ -195,8 +195,8 @@ TEST_CASE("unique values are judged when the replacement is done") {
   CHECK(table.at(1).shop == "b");
   table.overwrite(Rows{{3, 1, "a", 1}, {4, 1, "b", 1}});  // taken from rows that leave
   CHECK(table.size() == 2);
-  const auto error = error_of<kf::UniqueViolation>(
-      [&] { table.overwrite(Rows{{3, 1, "a", 2}, {5, 1, "a", 1}}); });
+  const auto error =
+      error_of<kf::UniqueViolation>([&] { table.overwrite(Rows{{3, 1, "a", 2}, {5, 1, "a", 1}}); });
   CHECK(error.first_position == 0);
   CHECK(error.second_position == 1);
   CHECK(table.version() == 3);
@@ -229,9 +229,8 @@ TEST_CASE("replace_where replaces the rows for which the condition is true") {
 TEST_CASE("replace_where names the first row outside its condition and writes nothing") {
   Sales table = table_of(start);
   const Unharmed<Sales> unharmed(table);
-  const auto error = error_of<kf::ReplaceWhereMismatch>([&] {
-    table.replace_where(day == 7, Rows{{2, 7, "b", 21}, {8, 8, "y", 1}, {9, 9, "z", 2}});
-  });
+  const auto error = error_of<kf::ReplaceWhereMismatch>(
+      [&] { table.replace_where(day == 7, Rows{{2, 7, "b", 21}, {8, 8, "y", 1}, {9, 9, "z", 2}}); });
   CHECK(error.position == 1);
   CHECK(error.key == "8");
   CHECK(error.condition == "(target.day = 7)");
@@ -252,10 +251,8 @@ TEST_CASE("unchecked() lets rows outside the condition in") {
   Sales table = table_of(start);
   table.unchecked().replace_where(day == 7, Rows{{2, 8, "b", 20}, {9, std::nullopt, "z", 1}});
   CHECK(last_commit(table) == "REPLACE WHERE|WHERE (target.day = 7) UNCHECKED");
-  CHECK(rows_of(table) == Rows{{2, 8, "b", 20},
-                               {3, 8, "a", 30},
-                               {4, std::nullopt, "c", 40},
-                               {9, std::nullopt, "z", 1}});
+  CHECK(rows_of(table) ==
+        Rows{{2, 8, "b", 20}, {3, 8, "a", 30}, {4, std::nullopt, "c", 40}, {9, std::nullopt, "z", 1}});
   // The key of a row that stays is still taken, even if the row is the same.
   CHECK_THROWS_AS(table.unchecked().replace_where(day == 7, Rows{{3, 8, "a", 30}}), kf::DuplicateKey);
 }
@@ -343,8 +340,8 @@ TEST_CASE("replace_using by several columns needs all of them equal") {
   Sales table = table_of(start);
   table.replace_using<&Sale::day, &Sale::shop>({{9, 7, "a", 1}, {8, 8, "b", 2}, {7, std::nullopt, "c", 3}});
   CHECK(last_commit(table) == "REPLACE USING|USING (day, shop)");
-  CHECK(rows_of(table) == Rows{start[1], start[2], start[3], {9, 7, "a", 1}, {8, 8, "b", 2},
-                               {7, std::nullopt, "c", 3}});
+  CHECK(rows_of(table) ==
+        Rows{start[1], start[2], start[3], {9, 7, "a", 1}, {8, 8, "b", 2}, {7, std::nullopt, "c", 3}});
 }
 
 TEST_CASE("replace_using by the key is an upsert") {
@@ -435,8 +432,7 @@ TEST_CASE("replace_on moves rows in only after its condition has seen them all")
   Sales table = table_of(Rows{{1, 1, "a shop whose name is long enough to be moved", 1}, {2, 1, "b", 1}});
   Rows given{{7, 1, "a shop whose name is long enough to be moved", 9}, {8, 1, "b", 9}};
   table.replace_on(kf::source<&Sale::shop> == kf::target<&Sale::shop>, std::move(given));
-  CHECK(rows_of(table) ==
-        Rows{{7, 1, "a shop whose name is long enough to be moved", 9}, {8, 1, "b", 9}});
+  CHECK(rows_of(table) == Rows{{7, 1, "a shop whose name is long enough to be moved", 9}, {8, 1, "b", 9}});
 }
 
 TEST_CASE("replace_on of a table with itself is safe") {
@@ -499,7 +495,8 @@ TEST_CASE("a policy judges rows before the condition of replace_where does") {
   table.duplicates(kf::keep_last).replace_where(day == 7, rows);
   CHECK(table.at(1).amount == 12);
   const auto error = error_of<kf::ReplaceWhereMismatch>([&] {
-    table.duplicates(kf::keep_last).replace_where(day == 7, Rows{{1, 7, "", 1}, {1, 7, "", 2}, {6, 6, "", 3}});
+    table.duplicates(kf::keep_last)
+        .replace_where(day == 7, Rows{{1, 7, "", 1}, {1, 7, "", 2}, {6, 6, "", 3}});
   });
   CHECK(error.position == 2);  // positions are those of the source
 }

@@ -158,7 +158,7 @@ TEST_CASE("an update by condition that collides changes nothing") {
   CHECK(error_of<kf::DuplicateKey>([&] { table.update_where(part == 2, kf::target<&Entry::id> = 1); }).key ==
         "1");
   CHECK_THROWS_AS(table.update_where(part == 2, value = 10), kf::UniqueViolation);
-  CHECK_THROWS_AS(table.update_where(part == 1, [](const Entry& entry) {
-    return entry.id == 2 ? throw 7 : Entry{5, 1, 5};
-  }), int);
+  CHECK_THROWS_AS(table.update_where(
+                      part == 1, [](const Entry& entry) { return entry.id == 2 ? throw 7 : Entry{5, 1, 5}; }),
+                  int);
 }
