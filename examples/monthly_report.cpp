@@ -48,7 +48,7 @@ int main() {
   std::cout << corrected.metrics() << '\n' << kf::print(corrected.changes()) << '\n';
 
   for (const auto& commit : report.history()) {
-    std::cout << commit.version() << ' ' << commit.operation() << ": " << commit.parameters() << '\n';
+    std::cout << commit.version() << ' ' << commit.operation() << ' ' << commit.parameters() << '\n';
   }
   std::cout << kf::print(report);
 }

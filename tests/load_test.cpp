@@ -219,7 +219,7 @@ TEST_CASE("replace_where replaces the rows for which the condition is true") {
   Sales table = table_of(start);
   const auto result = table.replace_where(day == 7, Rows{{2, 7, "b", 21}, {9, 7, "z", 90}});
   CHECK(said(result.metrics()) == "source 2 inserted 1 updated 1 deleted 1 unchanged 0 dropped 0");
-  CHECK(last_commit(table) == "REPLACE WHERE|WHERE (target.day = 7)");
+  CHECK(last_commit(table) == "REPLACE WHERE|(target.day = 7)");
   CHECK(kinds(result.changes()) == "2 +9 -1");
   // Row 4, of which nobody knows the day, stays.
   CHECK(rows_of(table) ==
@@ -250,7 +250,7 @@ TEST_CASE("a row of which the condition is unknown is outside it") {
 TEST_CASE("unchecked() lets rows outside the condition in") {
   Sales table = table_of(start);
   table.unchecked().replace_where(day == 7, Rows{{2, 8, "b", 20}, {9, std::nullopt, "z", 1}});
-  CHECK(last_commit(table) == "REPLACE WHERE|WHERE (target.day = 7) UNCHECKED");
+  CHECK(last_commit(table) == "REPLACE WHERE|(target.day = 7) UNCHECKED");
   CHECK(rows_of(table) ==
         Rows{{2, 8, "b", 20}, {3, 8, "a", 30}, {4, std::nullopt, "c", 40}, {9, std::nullopt, "z", 1}});
   // The key of a row that stays is still taken, even if the row is the same.
@@ -280,7 +280,7 @@ TEST_CASE("replace_where takes a callable, which may have a name, and asks it on
   int asked = 0;
   const auto of_shop_a = [&](const Sale& sale) { return ++asked, sale.shop == "a"; };
   table.replace_where(kf::named("shop a", of_shop_a), Rows{{1, 7, "a", 11}});
-  CHECK(last_commit(table) == "REPLACE WHERE|WHERE shop a");
+  CHECK(last_commit(table) == "REPLACE WHERE|shop a");
   CHECK(asked == 5);  // four rows of the table, one incoming
   CHECK(rows_of(table) == Rows{{1, 7, "a", 11}, start[1], start[3]});
 }
@@ -301,7 +301,7 @@ TEMPLATE_TEST_CASE("replace_using replaces the rows equal to an incoming one, wi
   auto table = table_of<TestType>(start);
   const auto result = table.template replace_using<&Sale::day>(Rows{{2, 7, "b", 21}, {9, 6, "z", 90}});
   CHECK(said(result.metrics()) == "source 2 inserted 1 updated 1 deleted 1 unchanged 0 dropped 0");
-  CHECK(last_commit(table) == "REPLACE USING|USING (day)");
+  CHECK(last_commit(table) == "REPLACE USING|(day)");
   CHECK(kinds(result.changes()) == "2 +9 -1");
   CHECK(rows_of(table) == Rows{{2, 7, "b", 21}, start[2], start[3], {9, 6, "z", 90}});
 }
@@ -339,7 +339,7 @@ TEMPLATE_TEST_CASE("what replace_using removes is recorded in table order", "", 
 TEST_CASE("replace_using by several columns needs all of them equal") {
   Sales table = table_of(start);
   table.replace_using<&Sale::day, &Sale::shop>({{9, 7, "a", 1}, {8, 8, "b", 2}, {7, std::nullopt, "c", 3}});
-  CHECK(last_commit(table) == "REPLACE USING|USING (day, shop)");
+  CHECK(last_commit(table) == "REPLACE USING|(day, shop)");
   CHECK(rows_of(table) ==
         Rows{start[1], start[2], start[3], {9, 7, "a", 1}, {8, 8, "b", 2}, {7, std::nullopt, "c", 3}});
 }
@@ -394,7 +394,7 @@ TEST_CASE("replace_on replaces the rows for which its condition is true with an 
       kf::source<&Delivery::day> == day && amount > kf::source<&Delivery::sequence>, deliveries);
   CHECK(said(result.metrics()) == "source 2 inserted 1 updated 1 deleted 0 unchanged 0 dropped 0");
   CHECK(last_commit(table) ==
-        "REPLACE ON|ON ((source.day = target.day) AND (target.amount > source.sequence))");
+        "REPLACE ON|((source.day = target.day) AND (target.amount > source.sequence))");
   // Row 1 stays: its amount is not above 15.
   CHECK(rows_of(table) == Rows{start[0], {2, 7, "b", 21}, start[2], start[3], {9, 6, "z", 90}});
 }
@@ -424,7 +424,7 @@ TEST_CASE("replace_on takes a condition on the target alone, and a callable") {
     return sale.shop == delivery.shop;
   };
   table.replace_on(of_one_shop, std::vector<Delivery>{{1, 7, "a", 11, 0}, {6, 1, "c", 1, 0}});
-  CHECK(last_commit(table) == "REPLACE ON|ON <condition>");
+  CHECK(last_commit(table) == "REPLACE ON|<condition>");
   CHECK(rows_of(table) == Rows{{1, 7, "a", 11}, start[1], {6, 1, "c", 1}});
 }
 
@@ -456,7 +456,7 @@ TEST_CASE("a duplicate policy comes before each verb that takes rows") {
   table = table_of(start);
   CHECK(said(table.duplicates(kf::keep_last).replace_where(day == 7, twice).metrics()) ==
         "source 4 inserted 1 updated 1 deleted 1 unchanged 0 dropped 2");
-  CHECK(last_commit(table) == "REPLACE WHERE|WHERE (target.day = 7) DUPLICATES KEEP LAST");
+  CHECK(last_commit(table) == "REPLACE WHERE|(target.day = 7) DUPLICATES KEEP LAST");
 
   table = table_of(start);
   CHECK(said(table.duplicates(kf::keep_first).replace_using<&Sale::day>(twice).metrics()) ==

@@ -58,7 +58,7 @@ class Loads {
     check_replacing<Source, true>();
     if constexpr (detail::check_row_condition<Condition, Row>()) {
       const std::string text = detail::condition_text(condition);
-      return write("REPLACE WHERE", "WHERE " + text + (Self::checks ? "" : " UNCHECKED"),
+      return write("REPLACE WHERE", text + (Self::checks ? "" : " UNCHECKED"),
                    [&]<class Core>(const Core& core, auto& plan) {
                      const auto leaves = [&](const auto& slot) {
                        return detail::holds_for(condition, slot.get());
@@ -115,8 +115,7 @@ class Loads {
     check_replacing<Source, false>();
     if constexpr (detail::check_pair_condition<Condition, Row, Value>()) {
       return write(
-          "REPLACE ON", "ON " + detail::condition_text(condition),
-          [&]<class Core>(const Core& core, auto& plan) {
+          "REPLACE ON", detail::condition_text(condition), [&]<class Core>(const Core& core, auto& plan) {
             using Policy = std::remove_cvref_t<decltype(policy())>;
             const detail::IncomingRows<Core, Source, Value, Policy> incoming(rows, policy(), plan.metrics);
             detail::ReplacePlanner<Core> planner(core, plan);
@@ -178,7 +177,7 @@ class Loads {
   template <auto... Members>
   static std::string using_text() {
     const std::string names = detail::Parts<Members...>::name();  // of several members in parentheses
-    return "USING " + (sizeof...(Members) == 1 ? '(' + names + ')' : names);
+    return sizeof...(Members) == 1 ? '(' + names + ')' : names;
   }
 
   template <class Core, class Source, class Plan, class Take>
