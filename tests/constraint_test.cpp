@@ -83,6 +83,31 @@ TEST_CASE("every write is judged") {
   CHECK(orders.size() == 4);
 }
 
+TEST_CASE("each write of a transaction is judged at once, and the transaction goes on without it") {
+  Orders orders = guarded();
+  auto transaction = orders.transaction();
+  transaction.insert({7, 70, "x"});
+  const auto error =
+      error_of<kf::CheckViolation>([&] { transaction.overwrite({{7, 71, "x"}, {8, -80, "y"}}); });
+  CHECK(error.position == 1);
+  transaction.insert({8, 80, "y"});
+  transaction.commit();
+  CHECK(orders.at(8).amount == 80);
+  CHECK(orders.size() == 5);
+}
+
+TEST_CASE("what is required while a transaction is open is judged at its commit") {
+  Orders orders = guarded();
+  auto transaction = orders.transaction();
+  transaction.insert({7, 70, "x"});
+  orders.require("small", amount < 50);
+  CHECK(error_of<kf::CheckViolation>([&] { transaction.commit(); }).constraint == "small");
+  CHECK_FALSE(orders.contains(7));
+  transaction.update_where(kf::target<&Order::id> == 7, amount = 7);
+  transaction.commit();
+  CHECK(orders.at(7).amount == 7);
+}
+
 TEST_CASE("restore and undo are judged, too") {
   Orders orders;
   orders.append({{1, -1, "a"}});

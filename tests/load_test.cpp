@@ -393,8 +393,7 @@ TEST_CASE("replace_on replaces the rows for which its condition is true with an 
   const auto result = table.replace_on(
       kf::source<&Delivery::day> == day && amount > kf::source<&Delivery::sequence>, deliveries);
   CHECK(said(result.metrics()) == "source 2 inserted 1 updated 1 deleted 0 unchanged 0 dropped 0");
-  CHECK(last_commit(table) ==
-        "REPLACE ON|((source.day = target.day) AND (target.amount > source.sequence))");
+  CHECK(last_commit(table) == "REPLACE ON|((source.day = target.day) AND (target.amount > source.sequence))");
   // Row 1 stays: its amount is not above 15.
   CHECK(rows_of(table) == Rows{start[0], {2, 7, "b", 21}, start[2], start[3], {9, 6, "z", 90}});
 }
@@ -520,6 +519,17 @@ TEST_CASE("settings before a verb come in any order and are kept") {
   CHECK(table.last_applied("loader") == 7);
   CHECK(table.unchecked().once("loader", 7).replace_where(day == 8, {}).already_applied());
   CHECK(table.at(1).amount == 2);
+}
+
+TEST_CASE("settings before a verb stand in a transaction as well") {
+  Sales table = table_of(start);
+  auto transaction = table.transaction();
+  transaction.duplicates(kf::keep_last).overwrite(Rows{{1, 7, "a", 11}, {1, 8, "a", 12}});
+  transaction.unchecked().replace_where(day == 8, Rows{{1, 1, "a", 13}});
+  transaction.commit();
+  CHECK(rows_of(table) == Rows{{1, 1, "a", 13}});
+  CHECK(last_commit(table) ==
+        "TRANSACTION|OVERWRITE DUPLICATES KEEP LAST; REPLACE WHERE (target.day = 8) UNCHECKED");
 }
 
 // --- erase_where, update_where

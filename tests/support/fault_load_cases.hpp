@@ -91,6 +91,21 @@ class FaultLoadCases : public FaultCases<TableType> {
     };
   }
 
+  static std::vector<FaultCase> transactions() {
+    return {
+        Base::on_few(
+            "loads in a transaction", counts(4, 4, 1, 1, 2, 0, 0),
+            [](Place& place, const Rows& source) {
+              auto transaction = place.table.transaction();
+              transaction.replace_where(target_group == value_of<Value>(2), source);
+              transaction.template replace_using<&Row::group>(source);
+              transaction.replace_on(kf::source<&Row::id> == kf::target<&Row::id>, source);
+              return transaction.commit();
+            },
+            of_group_two()),
+    };
+  }
+
   static std::vector<FaultCase> policies() {
     return {
         Base::on_few(
@@ -192,6 +207,7 @@ class FaultLoadCases : public FaultCases<TableType> {
 
   static void check() {
     check_cases(replacements());
+    check_cases(transactions());
     check_cases(policies());
     check_cases(without_source());
     check_cases(constraints());
