@@ -68,6 +68,10 @@ class MergeRule;
 template <class Table>
 class Transaction;
 
+// apply_changes.hpp
+template <class Target, class Source, class Feed>
+class ApplyChanges;
+
 // table.hpp
 struct TableOptions;
 template <class Row, class KeySpec, class... Indexes>

@@ -25,6 +25,7 @@ class CoreCopy {
         [this](std::uint64_t hash, const Entry& grave) { to_->graves.insert(hash, copy_of(&grave)); });
     to_->tags = from.tags;
     to_->applied = from.applied;
+    if (from.sequences != nullptr) to_->sequences = from.sequences->clone();
     to_->next_order = from.next_order;
     to_->subscribers->skip_to(from.version());
   }
