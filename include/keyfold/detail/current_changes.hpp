@@ -229,13 +229,17 @@ class CurrentPlanner {
     now.erased = std::move(at);
   }
 
+  // Another write may have brought the row, or a newer one.
   static void see_row(Progress& key) {
-    if (!key.now.live) key.now.columns.clear();
-    key.now.live = true;
+    KeySequences<Seq>& now = key.now;
+    const bool brought = !now.live;
+    if (brought) now.columns.clear();
+    now.live = true;
     if constexpr (row_shows_sequence) {
       const std::optional<Seq> shown = Sequences::of_row(key.slot->get());
-      if (shown && before(key.now.set, *shown)) key.now.set = shown;
+      if (shown && before(now.set, *shown)) now.set = shown;
     }
+    if (brought) now.base = now.set;
   }
 
   static bool before_optional(const std::optional<Seq>& a, const std::optional<Seq>& b) {
@@ -356,6 +360,8 @@ class CurrentPlanner {
       if (!key.row) key.row = key.slot->get();
       return reset_older(key, at);
     } else {
+      if (!not_after(key.now.base, at)) return false;
+      key.now.base.reset();
       key.fresh = true;
       const bool visible = key.winner != nullptr || reset_uncopied(key);
       key.touched = true;
@@ -368,13 +374,20 @@ class CurrentPlanner {
     const Row defaults{};
     detail::for_each_column<Row>([&]<auto Member, std::size_t I>() {
       if constexpr (!Columns::template special<Member>()) {
-        if (!not_after(key.now.columns[I], at)) return;
-        reset = reset || key.now.columns[I] ||
-                !detail::same_or(false, detail::read<Member>(*key.row), detail::read<Member>(defaults));
-        (*key.row).*Member = defaults.*Member;
-        key.now.columns[I].reset();
+        auto& set = Columns::template copied<Member>() ? key.now.columns[I] : key.now.base;
+        if (!not_after(set, at)) return;
+        if constexpr (ValueComparable<member_value_t<Member, Row>>) {
+          reset = reset || !detail::equal_values(*key.row.*Member, defaults.*Member);
+        } else {
+          reset = true;
+        }
+        *key.row.*Member = defaults.*Member;
       }
     });
+    for (std::optional<Seq>& set : key.now.columns) {
+      if (not_after(set, at)) set.reset();
+    }
+    if (not_after(key.now.base, at)) key.now.base.reset();
     key.touched = key.touched || reset;
     return reset;
   }
@@ -506,8 +519,11 @@ class CurrentPlanner {
       std::same_as<typename Key::SourceParts, typename Key::TargetParts>;
 
   Holder<Row> made_row(Progress& key) {
-    if (key.winner == nullptr) return Holder<Row>(std::move(*key.row));
-    if constexpr (Columns::whole) {
+    if constexpr (by_column) {
+      return Holder<Row>(std::move(*key.row));
+    } else if (key.winner == nullptr) {
+      return Holder<Row>(std::move(*key.row));
+    } else if constexpr (Columns::whole) {
       Holder<Row> made = detail::hold_row<Row>(*key.winner);
       if constexpr (!key_as_is) Columns::set_key(made.get(), *key.winner);
       return made;

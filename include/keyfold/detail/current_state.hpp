@@ -20,6 +20,7 @@ struct KeySequences {
   bool live = false;                        // a row has the key
   std::optional<Seq> set{};                 // the newest upsert of the row
   std::optional<Seq> erased{};              // the newest delete or truncate
+  std::optional<Seq> base{};                // what the row was at first, if another write brought it
   std::vector<std::optional<Seq>> columns;  // for each column the newest upsert that gave it a value;
                                             // empty: `set` for those that feeds set
   Timestamp erased_at{};                    // when the delete came in
@@ -28,6 +29,7 @@ struct KeySequences {
   void kill(const Seq& at) {
     live = false;
     set.reset();
+    base.reset();
     columns.clear();
     erased = at;
   }
