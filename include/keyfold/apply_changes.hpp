@@ -2,9 +2,8 @@
 #pragma once
 
 #include <keyfold/detail/commit_note.hpp>
-#include <keyfold/detail/current_changes.hpp>
 #include <keyfold/detail/feed.hpp>
-#include <keyfold/detail/history_changes.hpp>
+#include <keyfold/detail/feed_planner.hpp>
 #include <keyfold/fwd.hpp>
 #include <keyfold/merge.hpp>
 
@@ -156,7 +155,7 @@ class [[nodiscard]] ApplyChanges {
 
   // `Declared` tells whether rows may be moved from, see SourceTraits.
   template <class Declared>
-  using Planner = typename detail::feed_planner<Core, Feed, Declared>::type;
+  using Planner = detail::feed_planner<Core, Feed, Declared>;
 
   template <class Declared>
   auto planner() {
