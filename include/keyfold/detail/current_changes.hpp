@@ -249,7 +249,7 @@ class CurrentPlanner {
   static constexpr bool row_shows_sequence = [] {
     if constexpr (Sequences::in_rows) {
       return Sequences::all_copied([]<auto Member>() {
-        return Columns::template copied<row_sequence_member<Member, Row>()>();
+        return Columns::template copied<row_sequence_member<Member, Row, Source>()>();
       });
     } else {
       return false;

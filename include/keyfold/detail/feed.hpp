@@ -281,21 +281,33 @@ auto sequence_part(const Source& event, Position position) {
   return unwrap_optional_t<member_value_t<Member, Source>>(detail::value_of(value));
 }
 
+/// Whether `Member` itself, and not another one of its name, is a column of the events.
+template <auto Member, class Source>
+constexpr bool is_column() {
+  if constexpr (has_column_named<Source, Member>()) {
+    return std::same_as<
+        Parts<Member>, Parts<std::get<column_index<Source>(member_name<Member>)>(columns_list<Source>::pointers)>>;
+  } else {
+    return false;
+  }
+}
+
 /// The member of a row that holds the sequence of the event that made it, if the row has one.
-template <auto Member, class Row>
+template <auto Member, class Row, class Source>
 constexpr auto row_sequence_member() {
   if constexpr (Readable<Member, Row>) {
     return Member;
-  } else if constexpr (has_column_named<Row, Member>()) {
+  } else if constexpr (has_column_named<Row, Member>() && is_column<Member, Source>()) {
     return std::get<column_index<Row>(member_name<Member>)>(columns_list<Row>::pointers);
   } else {
     return nullptr;
   }
 }
 
-template <auto Member, class Row, class Value>
+template <auto Member, class Row, class Source>
 constexpr bool holds_sequence() {
-  constexpr auto member = row_sequence_member<Member, Row>();
+  using Value = unwrap_optional_t<member_value_t<Member, Source>>;
+  constexpr auto member = row_sequence_member<Member, Row, Source>();
   if constexpr (std::is_null_pointer_v<std::remove_cv_t<decltype(member)>>) {
     return false;
   } else {
@@ -317,8 +329,7 @@ struct FeedSequences<Feed, FeedSequence<Members...>> {
   }
 
   /// Whether rows hold their sequence themselves, as far as the members are concerned.
-  static constexpr bool in_rows =
-      (holds_sequence<Members, Row, unwrap_optional_t<member_value_t<Members, Source>>>() && ...);
+  static constexpr bool in_rows = (holds_sequence<Members, Row, Source>() && ...);
 
   template <class Copied>
   static constexpr bool all_copied(Copied copied) {
@@ -327,8 +338,8 @@ struct FeedSequences<Feed, FeedSequence<Members...>> {
 
   /// The sequence that a row shows; none if a part of it is absent or NaN.
   static std::optional<type> of_row(const Row& row) {
-    if (!(present(detail::read<row_sequence_member<Members, Row>()>(row)) && ...)) return std::nullopt;
-    return type(detail::value_of(detail::read<row_sequence_member<Members, Row>()>(row))...);
+    if (!(present(detail::read<row_sequence_member<Members, Row, Source>()>(row)) && ...)) return std::nullopt;
+    return type(detail::value_of(detail::read<row_sequence_member<Members, Row, Source>()>(row))...);
   }
 
  private:
