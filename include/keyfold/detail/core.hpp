@@ -113,6 +113,8 @@ struct Core {
   /// What apply_changes() remembers beside the rows, owned by `sequences`; null before the first of it.
   const SequenceState* sequence_state() const noexcept { return sequences.get(); }
 
+  Timestamp now() const { return options.clock(); }
+
   Version version() const noexcept { return log->latest(); }
 
   Plan<Row> new_plan() noexcept { return Plan<Row>(++epoch); }
@@ -142,6 +144,7 @@ struct Core {
   std::map<std::string, std::uint64_t, std::less<>> applied;  // by application: its last number, see once()
   std::shared_ptr<Subscribers<Row>> subscribers = std::make_shared<Subscribers<Row>>();
   std::unique_ptr<SequenceState> sequences;
+  std::uint64_t sequences_changed = 0;  // how often
   std::uint64_t next_order = 0;
   std::uint32_t epoch = 0;
   bool writing = false;

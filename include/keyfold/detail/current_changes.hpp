@@ -586,7 +586,7 @@ class CurrentPlanner {
   }
 
   Timestamp time() {
-    if (!time_) time_ = core_.options.clock();
+    if (!time_) time_ = core_.now();
     return *time_;
   }
 

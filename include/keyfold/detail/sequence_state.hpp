@@ -40,6 +40,19 @@ class SequenceUpdate {
   virtual void publish() noexcept = 0;
 };
 
+/// Hands the state of a transaction to its table.
+class SequenceHandover final : public SequenceUpdate {
+ public:
+  explicit SequenceHandover(std::unique_ptr<SequenceState>& from) noexcept : from_(&from) {}
+
+  void stage(std::unique_ptr<SequenceState>& place) override { place_ = &place; }
+  void publish() noexcept override { *place_ = std::move(*from_); }
+
+ private:
+  std::unique_ptr<SequenceState>* from_;
+  std::unique_ptr<SequenceState>* place_ = nullptr;
+};
+
 /// A value for each of some keys. Items stay where they are; they are replaced as a whole, which cannot fail.
 template <class KeyType, class ValueType>
 class KeyedStates {
