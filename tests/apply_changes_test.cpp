@@ -608,3 +608,40 @@ TEST_CASE("the sequences of rows that are there are never forgotten") {
   CHECK(load(table, {set(1, "late", 5)}).metrics().dropped_late == 1);
   CHECK(load(table, {set(2, "forgotten", 5)}).metrics().inserted == 1);
 }
+
+// --- Computed keys
+
+namespace {
+
+struct Folded {
+  std::string name{};
+  int level = 0;
+  bool operator==(const Folded&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Folded, (), (name, level))
+
+struct FoldedEvent {
+  std::string name{};
+  int level = 0;
+  int seq = 0;
+};
+BOOST_DESCRIBE_STRUCT(FoldedEvent, (), (name, level, seq))
+
+constexpr auto fold_case = [](const auto& row) {
+  std::string out = row.name;
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return out;
+};
+
+}  // namespace
+
+TEST_CASE("a computed key is found, and made by the columns that it is computed from") {
+  kf::Table<Folded, kf::Key<fold_case>> table;
+  const auto events = [&](std::vector<FoldedEvent> list) {
+    return table.apply_changes(std::move(list)).keys<fold_case>().sequence_by<&FoldedEvent::seq>();
+  };
+  events({{"Ann", 1, 1}, {"ANN", 2, 3}, {"ann", 3, 2}}).execute();
+  CHECK(rows_of(table) == std::vector<Folded>{{"ANN", 2}});
+  CHECK_THROWS_AS(events({{"Bob", 1, 1}}).columns_only<&FoldedEvent::level>().execute(), kf::Error);
+  CHECK(table.size() == 1);
+}

@@ -498,7 +498,10 @@ class CurrentPlanner {
 
   void plan_insert(Progress& key) {
     Planned<Row>& entry = plan_.add();
+    if constexpr (Columns::whole && !key_as_is)
+      Columns::require_key(static_cast<const Row&>(*key.winner), *key.first);
     entry.after = made_row(key);
+    if constexpr (!Columns::whole) Columns::require_key(entry.after->get(), *key.first);
     entry.outcome = Outcome::insert;
     entry.position = key.position;
     ++metrics().inserted;

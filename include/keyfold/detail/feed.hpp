@@ -451,7 +451,22 @@ struct FeedRow {
     set_key(out, event, typename Key::TargetParts{}, typename Key::SourceParts{});
   }
 
+  /// Where the key is computed, only the columns of the events can make it come out right. Throws Error.
+  static void require_key(const Row& made, const Source& event) {
+    if constexpr (!assignable_key(typename Key::TargetParts{})) {
+      if (detail::equal_values(Key::TargetParts::of(made), Key::of(event))) return;
+      throw Error("the row made of the event with key " + detail::key_text(Key::of(event)) + " has the key " +
+                  detail::key_text(Key::TargetParts::of(made)) +
+                  "; a computed key needs the columns it is made of among those that are copied");
+    }
+  }
+
  private:
+  template <auto... P>
+  static constexpr bool assignable_key(Parts<P...>) {
+    return (is_data_member<P> && ...);
+  }
+
   template <auto Member, auto... P>
   static constexpr bool in_key(Parts<P...>) {
     return ((is_data_member<P> && member_name<P> == member_name<Member>) || ...);

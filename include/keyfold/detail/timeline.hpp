@@ -169,6 +169,12 @@ class Timeline {
   // --- An incoming event as a row ---
 
   static Raw raw_of(const Incoming& event) {
+    Raw raw = copied(event);
+    Columns::require_key(*raw.row, *event.row);
+    return raw;
+  }
+
+  static Raw copied(const Incoming& event) {
     if constexpr (Columns::whole) {
       Raw raw{event.at, static_cast<const Row&>(*event.row), {}};
       Columns::set_key(*raw.row, *event.row);
