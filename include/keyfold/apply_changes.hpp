@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace keyfold {
@@ -83,12 +84,20 @@ class [[nodiscard]] ApplyChanges {
 
   /// How long deletes are remembered: `keep_last(n)` of them, or `keep_for(duration)` by the table's clock.
   /// Default: for ever. An event older than a forgotten delete is taken for new.
-  auto tombstones(detail::TombstoneRule rule) && {
-    return std::move(*this).with(detail::FeedTombstones{std::move(rule)});
+  template <class Rule>
+  auto tombstones(Rule rule) && {
+    constexpr bool known = std::is_same_v<Rule, KeepLastVersions> || std::is_same_v<Rule, KeepFor>;
+    static_assert(known, "keyfold: tombstones() takes keep_last(n) or keep_for(duration)");
+    if constexpr (known) return std::move(*this).with(detail::FeedTombstones{rule});
   }
 
   /// Two events of a key with equal sequences are an error: SequenceTie.
-  auto on_tie(detail::Reject) && { return std::move(*this).with(detail::FeedTies{}); }
+  template <class Policy>
+  auto on_tie(Policy) && {
+    static_assert(std::is_same_v<Policy, detail::Reject>,
+                  "keyfold: on_tie() takes reject; without it the later of two equal events wins");
+    return std::move(*this).with(detail::FeedTies{});
+  }
 
   /// Keeps the history of each key as rows (SCD type 2): the row of an upsert is valid from its sequence to that
   /// of the next event of its key. The table's key must be the key of the events and then `From`; `To` is a
