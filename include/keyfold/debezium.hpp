@@ -103,7 +103,7 @@ auto change_of(const Envelope& event, const Sequence& sequence, Position positio
   if (op.empty() && !event.before && !event.after) return std::optional<Made>();
   const bool deletes = op == "d";
   if (!deletes && op != "c" && op != "u" && op != "r") {
-    throw InvalidEvent(op, position, "which is none of c, u, d and r; filter such events out");
+    throw InvalidEvent(op, position, "that is none of c, u, d and r; filter such events out");
   }
   const auto& image = deletes ? event.before : event.after;
   if (!image) {
