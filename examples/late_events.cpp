@@ -1,5 +1,5 @@
-// The same change events in order, shuffled, and one by one: every table ends the same, and no late event brings a
-// deleted row back.
+// The same change events in order, shuffled, and one by one: every table ends the same, and no late event
+// brings a deleted row back.
 #include <keyfold/keyfold.hpp>
 #include <keyfold/print.hpp>
 

@@ -1,4 +1,5 @@
-// A slowly changing dimension (SCD type 2) fed by events that come out of order, and what it says of a business date.
+// A slowly changing dimension (SCD type 2) fed by events that come out of order, and what it says of a
+// business date.
 #include <keyfold/keyfold.hpp>
 #include <keyfold/print.hpp>
 
@@ -61,7 +62,7 @@ int main() {
 
   for (const Day date : {day(1, 1), day(2, 1), day(3, 15), day(5, 1), day(12, 1)}) {
     const Product* row = valid_on(products, "tea", date);
-    std::cout << unsigned{std::chrono::year_month_day(date).month()} << "/2026: "
-              << (row != nullptr ? std::to_string(row->price_cents) : "not sold") << '\n';
+    std::cout << unsigned{std::chrono::year_month_day(date).month()}
+              << "/2026: " << (row != nullptr ? std::to_string(row->price_cents) : "not sold") << '\n';
   }
 }

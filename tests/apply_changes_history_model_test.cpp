@@ -35,8 +35,8 @@ std::string text_of(const std::vector<Dated>& rows) {
 
 using Hashed = kf::Table<Dated, kf::Key<&Dated::id, &Dated::from>>;
 using Ordered = kf::Table<Dated, kf::OrderedKey<&Dated::id, &Dated::from>>;
-using Indexed = kf::Table<Dated, kf::Key<&Dated::id, &Dated::from>, kf::OrderedBy<&Dated::b>,
-                          kf::HashedBy<&Dated::id>>;
+using Indexed =
+    kf::Table<Dated, kf::Key<&Dated::id, &Dated::from>, kf::OrderedBy<&Dated::b>, kf::HashedBy<&Dated::id>>;
 
 enum class Track { all, a };
 
@@ -48,8 +48,9 @@ struct Load {
   template <class Table>
   auto operator()(Table& table, const std::vector<SparseEvent>& batch) const {
     if constexpr (ignore) {
-      return history(table.apply_changes(batch).template sequence_by<&SparseEvent::seq>().ignore_null_updates(),
-                     kf::source<&SparseEvent::op> == 'D');
+      return history(
+          table.apply_changes(batch).template sequence_by<&SparseEvent::seq>().ignore_null_updates(),
+          kf::source<&SparseEvent::op> == 'D');
     } else {
       return history(table.apply_changes(dense(batch)).template sequence_by<&FeedEvent::seq>(),
                      kf::source<&FeedEvent::op> == 'D');
@@ -68,7 +69,8 @@ struct Load {
 };
 
 // The intervals of the events in order, built one event at a time.
-std::vector<Dated> expected_intervals(const std::vector<SparseEvent>& in_order, bool ignore_nulls, Track track) {
+std::vector<Dated> expected_intervals(const std::vector<SparseEvent>& in_order, bool ignore_nulls,
+                                      Track track) {
   std::vector<Dated> closed;
   std::map<int, Dated> current;
   for (const SparseEvent& event : in_order) {
@@ -115,7 +117,8 @@ void check_random_feeds(int size, int count) {
   check_property("shuffled history feed", count, [&](unsigned seed) {
     std::mt19937 random(seed);
     const Load load;
-    const auto in_order = random_events(random, 1 + static_cast<int>(random() % static_cast<unsigned>(size)), false);
+    const auto in_order =
+        random_events(random, 1 + static_cast<int>(random() % static_cast<unsigned>(size)), false);
     auto shuffled = in_order;
     std::ranges::shuffle(shuffled, random);
 
@@ -193,7 +196,9 @@ void check_all_orders(int events, unsigned seeds) {
           const auto first = shuffled.begin() + static_cast<std::ptrdiff_t>(at);
           load(table, {first, first + static_cast<std::ptrdiff_t>(std::min(size, shuffled.size() - at))});
         }
-        INFO("seed " << seed << "\ncame\n" << text_of(shuffled) << "expected\n" << text_of(expected) << "got\n"
+        INFO("seed " << seed << "\ncame\n"
+                     << text_of(shuffled) << "expected\n"
+                     << text_of(expected) << "got\n"
                      << text_of(sorted_rows(table)));
         REQUIRE(sorted_rows(table) == expected);
       }

@@ -229,7 +229,10 @@ TEST_CASE("keys without an index over them are found, and other keys are left al
 TEST_CASE("a column that no event has keeps what another write set, where its row stays") {
   kf::Table<Noted, kf::OrderedKey<&Noted::sku, &Noted::from>> table;
   const auto fill = [&](Events events) {
-    table.apply_changes(std::move(events)).sequence_by<&Event::day>().scd2<&Noted::from, &Noted::to>().execute();
+    table.apply_changes(std::move(events))
+        .sequence_by<&Event::day>()
+        .scd2<&Noted::from, &Noted::to>()
+        .execute();
   };
   fill({set("a", 1)});
   table.upsert(Noted{"tea", "a", "by hand", 1, open});
@@ -277,6 +280,7 @@ TEST_CASE("history records a history feed as text") {
   Products table;
   load_tracked(table, {set("a", 1)});
   CHECK(table.history().back().parameters() ==
-        "KEYS (sku) SEQUENCE BY day APPLY AS DELETE WHEN (source.op = 'D') STORED AS SCD TYPE 2 TRACK HISTORY ON "
+        "KEYS (sku) SEQUENCE BY day APPLY AS DELETE WHEN (source.op = 'D') STORED AS SCD TYPE 2 TRACK "
+        "HISTORY ON "
         "name");
 }

@@ -96,8 +96,11 @@ void check_all_orders(int events, unsigned seeds) {
           const auto first = shuffled.begin() + static_cast<std::ptrdiff_t>(at);
           load(table, {first, first + static_cast<std::ptrdiff_t>(std::min(size, shuffled.size() - at))});
         }
-        INFO("seed " << seed << ", batches of " << size << "\n" << text_of(base) << "came\n" << text_of(shuffled)
-                     << "expected\n" << text_of(expected) << "got\n" << text_of(sorted_rows(table)));
+        INFO("seed " << seed << ", batches of " << size << "\n"
+                     << text_of(base) << "came\n"
+                     << text_of(shuffled) << "expected\n"
+                     << text_of(expected) << "got\n"
+                     << text_of(sorted_rows(table)));
         REQUIRE(sorted_rows(table) == expected);
       }
     } while (std::ranges::next_permutation(order).found);

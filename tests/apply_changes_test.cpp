@@ -67,6 +67,15 @@ BOOST_DESCRIBE_STRUCT(Numbered, (), (number, status, seq))
 BOOST_DESCRIBE_STRUCT(Wide, (), (id, status, seq))
 BOOST_DESCRIBE_STRUCT(Texted, (), (id, status, at))
 
+struct Dated {
+  int id = 0;
+  std::optional<int> a{};
+  std::optional<int> b{};
+  int seq = 0;
+  bool operator==(const Dated&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Dated, (), (id, a, b, seq))
+
 using Orders = kf::Table<Order, kf::Key<&Order::id>>;
 using Events = std::vector<Event>;
 using Rows = std::vector<Order>;
@@ -330,6 +339,38 @@ TEST_CASE("a row brought by another write after a delete goes with newer deletes
   CHECK(table.empty());
 }
 
+TEST_CASE("a row that another write made newer is as new as it says, in all its columns") {
+  kf::Table<Dated, kf::Key<&Dated::id>> table;
+  const auto patch = [&](std::vector<Dated> events) {
+    return table.apply_changes(std::move(events)).sequence_by<&Dated::seq>().ignore_null_updates().execute();
+  };
+  patch({{1, 10, {}, 5}});
+  table.upsert(Dated{1, 11, 12, 9});
+  CHECK(patch({{1, 20, 21, 7}}).metrics().dropped_late == 1);
+  patch({{1, {}, 22, 10}});
+  CHECK(rows_of(table) == std::vector<Dated>{{1, 11, 22, 10}});
+}
+
+TEST_CASE("rows without a default, and sequences with nothing but <, will do") {
+  struct Version {
+    int major;
+    bool operator<(const Version& other) const { return major < other.major; }
+  };
+  struct Fixed {
+    explicit Fixed(int row_id, int row_version) : id(row_id), version{row_version} {}
+    int id;
+    Version version;
+  };
+  kf::Table<Fixed, kf::Key<&Fixed::id>> table;
+  const auto load_fixed = [&](std::vector<Fixed> rows) {
+    return table.apply_changes(std::move(rows)).sequence_by<&Fixed::version>().on_tie(kf::reject).execute();
+  };
+  load_fixed({Fixed(1, 5), Fixed(2, 5), Fixed(1, 4)});
+  CHECK(load_fixed({Fixed(1, 3)}).metrics().dropped_late == 1);
+  CHECK(table.at(1).version.major == 5);
+  CHECK_THROWS_AS(load_fixed({Fixed(2, 5)}), kf::SequenceTie);
+}
+
 // --- Columns
 
 TEST_CASE("an update leaves the columns alone that no event has") {
@@ -350,9 +391,18 @@ TEST_CASE("a delete between, however late, lets a row start from the defaults") 
 
 TEST_CASE("columns_except leaves columns out, columns_only takes no others, the key is always taken") {
   Orders table;
-  table.apply_changes(Events{set(1, "a", 1, 10)}).sequence_by<&Event::seq>().columns_except<&Event::cents>().execute();
-  table.apply_changes(Events{set(2, "b", 1, 20)}).sequence_by<&Event::seq>().columns_only<&Event::cents>().execute();
-  table.apply_changes(Events{set(3, "c", 1, 30)}).sequence_by<&Event::seq>().columns_except<&Event::id>().execute();
+  table.apply_changes(Events{set(1, "a", 1, 10)})
+      .sequence_by<&Event::seq>()
+      .columns_except<&Event::cents>()
+      .execute();
+  table.apply_changes(Events{set(2, "b", 1, 20)})
+      .sequence_by<&Event::seq>()
+      .columns_only<&Event::cents>()
+      .execute();
+  table.apply_changes(Events{set(3, "c", 1, 30)})
+      .sequence_by<&Event::seq>()
+      .columns_except<&Event::id>()
+      .execute();
   CHECK(rows_of(table) == Rows{row(1, "a"), row(2, "", 20), row(3, "c", 30)});
 }
 
@@ -393,7 +443,10 @@ TEST_CASE("an empty feed does nothing") {
 
 TEST_CASE("keys() names the members that are the key") {
   Orders table;
-  table.apply_changes(std::vector<Numbered>{{7, "a", 1}}).keys<&Numbered::number>().sequence_by<&Numbered::seq>().execute();
+  table.apply_changes(std::vector<Numbered>{{7, "a", 1}})
+      .keys<&Numbered::number>()
+      .sequence_by<&Numbered::seq>()
+      .execute();
   CHECK(rows_of(table) == Rows{row(7, "a")});
 }
 
@@ -477,12 +530,12 @@ TEST_CASE("history records a feed as text") {
 TEST_CASE("each event counts once") {
   Orders table;
   load(table, {set(1, "a", 5), set(2, "b", 5), set(3, "c", 5), set(4, "d", 5)});
-  const auto result = load(table, {set(1, "a", 6),                     // unchanged
-                                   set(2, "x", 6), set(2, "y", 7),     // folded, updated
-                                   gone(3, 6), set(3, "late", 4),      // deleted, late
-                                   set(4, "x", 6), gone(4, 7),         // folded, deleted
-                                   set(5, "e", 1),                     // inserted
-                                   set(6, "f", 1), gone(6, 2)});       // folded, no row before and after
+  const auto result = load(table, {set(1, "a", 6),                  // unchanged
+                                   set(2, "x", 6), set(2, "y", 7),  // folded, updated
+                                   gone(3, 6), set(3, "late", 4),   // deleted, late
+                                   set(4, "x", 6), gone(4, 7),      // folded, deleted
+                                   set(5, "e", 1),                  // inserted
+                                   set(6, "f", 1), gone(6, 2)});    // folded, no row before and after
   kf::Metrics expected;
   expected.source_rows = 10;
   expected.unchanged = 1;
@@ -525,7 +578,11 @@ TEST_CASE("once() skips a feed that was applied") {
   feed(table, {set(1, "a", 1)}).once("loader", 7).execute();
   const auto again = feed(table, {set(1, "b", 2)}).once("loader", 7).execute();
   CHECK(again.already_applied());
-  CHECK(table.once("loader", 8).apply_changes(Events{set(1, "c", 3)}).sequence_by<&Event::seq>().execute().committed());
+  CHECK(table.once("loader", 8)
+            .apply_changes(Events{set(1, "c", 3)})
+            .sequence_by<&Event::seq>()
+            .execute()
+            .committed());
   CHECK(rows_of(table) == Rows{row(1, "c")});
 }
 
@@ -580,7 +637,8 @@ TEST_CASE("a delete that is told again is remembered as one that came last") {
   Orders table;
   load(table, {gone(1, 10), gone(2, 10), gone(3, 10)});
   feed(table, {gone(1, 11)}).tombstones(kf::keep_last(2)).execute();
-  CHECK(load(table, {set(1, "late", 5), set(2, "forgotten", 5), set(3, "late", 5)}).metrics().dropped_late == 2);
+  CHECK(load(table, {set(1, "late", 5), set(2, "forgotten", 5), set(3, "late", 5)}).metrics().dropped_late ==
+        2);
   CHECK(table.contains(2));
 }
 

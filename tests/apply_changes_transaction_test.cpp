@@ -79,7 +79,11 @@ TEST_CASE("a preview of a transaction remembers nothing") {
   auto tx = table.transaction();
   load(tx, {gone(1, 5)});
   CHECK(tx.preview().empty());
-  CHECK(tx.apply_changes(Events{set(9, 1)}).sequence_by<&SparseEvent::seq>().ignore_null_updates().preview().size() == 1);
+  CHECK(tx.apply_changes(Events{set(9, 1)})
+            .sequence_by<&SparseEvent::seq>()
+            .ignore_null_updates()
+            .preview()
+            .size() == 1);
   tx.rollback();
   CHECK_FALSE(is_late(table, set(1, 4)));
 }
@@ -122,7 +126,11 @@ TEST_CASE("tombstones inside a transaction go by the clock of the table") {
   load(tx, {gone(1, 5)});
   tx.commit();
   const auto forget = [&] {
-    table.apply_changes(Events{}).sequence_by<&SparseEvent::seq>().ignore_null_updates().tombstones(kf::keep_for(std::chrono::seconds(10))).execute();
+    table.apply_changes(Events{})
+        .sequence_by<&SparseEvent::seq>()
+        .ignore_null_updates()
+        .tombstones(kf::keep_for(std::chrono::seconds(10)))
+        .execute();
   };
   now += std::chrono::seconds(10);
   forget();

@@ -40,7 +40,8 @@ const Customer bob{2, "Bob", 700};
 
 TEST_CASE("Debezium events create, read, update and delete rows") {
   Customers table;
-  const std::vector<Event> events{{'r', {}, ann, 1}, {'c', {}, bob, 2}, {'u', ann, anna, 3}, {'d', bob, {}, 4}};
+  const std::vector<Event> events{
+      {'r', {}, ann, 1}, {'c', {}, bob, 2}, {'u', ann, anna, 3}, {'d', bob, {}, 4}};
   kf::debezium::apply_changes(table, events).execute();
   CHECK(rows_of(table) == Rows{anna});
 }
@@ -74,7 +75,8 @@ TEST_CASE("a key change is a Debezium delete of the old key and a create of the 
 
 TEST_CASE("Debezium events that are told again are late") {
   Customers table;
-  const std::vector<Event> events{{'c', {}, ann, 1}, {'u', ann, anna, 3}, {'c', {}, bob, 4}, {'d', bob, {}, 6}};
+  const std::vector<Event> events{
+      {'c', {}, ann, 1}, {'u', ann, anna, 3}, {'c', {}, bob, 4}, {'d', bob, {}, 6}};
   kf::debezium::apply_changes(table, events).execute();
   const auto again = kf::debezium::apply_changes(table, std::vector<Event>{events[0], events[2]}).execute();
   CHECK(again.metrics().dropped_late == 2);
@@ -86,8 +88,8 @@ TEST_CASE("an unknown Debezium op is an error that names it and its position") {
   table.insert(bob);
   const Unharmed unharmed(table);
   const std::vector<Event> events{{'c', {}, ann, 1}, {}, {'x', ann, ann, 2}};
-  const auto error = error_of<kf::debezium::InvalidEvent>(
-      [&] { kf::debezium::apply_changes(table, events).execute(); });
+  const auto error =
+      error_of<kf::debezium::InvalidEvent>([&] { kf::debezium::apply_changes(table, events).execute(); });
   CHECK(error.op == "x");
   CHECK(error.position == 2);
 }
@@ -112,14 +114,19 @@ TEST_CASE("an envelope of one's own has op as text and its sequence where one li
     const Customer* after = nullptr;
     std::int64_t lsn = 0;
   };
-  const std::vector<Envelope> events{
-      {"u", &ann, &anna, 20}, {"c", nullptr, &ann, 10}, {"d", &bob, nullptr, 40}, {}, {"c", nullptr, &bob, 30}};
+  const std::vector<Envelope> events{{"u", &ann, &anna, 20},
+                                     {"c", nullptr, &ann, 10},
+                                     {"d", &bob, nullptr, 40},
+                                     {},
+                                     {"c", nullptr, &bob, 30}};
   Customers by_member;
   kf::debezium::apply_changes(by_member, events, &Envelope::lsn).execute();
   CHECK(rows_of(by_member) == Rows{anna});
 
   Customers by_callable;
-  kf::debezium::apply_changes(by_callable, events, [](const Envelope& event) { return -event.lsn; }).execute();
+  kf::debezium::apply_changes(by_callable, events, [](const Envelope& event) {
+    return -event.lsn;
+  }).execute();
   CHECK(rows_of(by_callable) == Rows{ann, bob});  // time runs backwards
 }
 

@@ -113,7 +113,8 @@ class FeedFaults : public FaultCases<TableType> {
     return place;
   }
 
-  static FaultCase on(std::string name, std::string expected, std::initializer_list<typename Base::ChangeNumbers> events) {
+  static FaultCase on(std::string name, std::string expected,
+                      std::initializer_list<typename Base::ChangeNumbers> events) {
     return Base::on(
         std::move(name), std::move(expected), &fed,
         [](Place& place, const Changes& source) { return feed(place.table, source).execute(); },
@@ -225,6 +226,6 @@ TEST_CASE("a fault in a load of a history changes nothing") {
 }
 
 TEST_CASE("faults of every kind were injected") {
-  check_injected({Event::copy_construct, Event::copy_assign, Event::hash, Event::equal, Event::less, Event::call,
-                  Event::iterate, Event::allocate});
+  check_injected({Event::copy_construct, Event::copy_assign, Event::hash, Event::equal, Event::less,
+                  Event::call, Event::iterate, Event::allocate});
 }

@@ -18,8 +18,8 @@ namespace keyfold {
 /// A load of change events that is being put together; nothing happens before execute() or preview(). It
 /// refers to the table, and to the events where they are an lvalue. See docs/apply_changes.md.
 ///
-/// Any order and any batching of one set of events, whose sequences differ for each key, ends in the same rows
-/// as the events one by one in the order of their sequences.
+/// Any order and any batching of one set of events, whose sequences differ for each key, ends in the same
+/// rows as the events one by one in the order of their sequences.
 template <class Target, class SourceRange, class FeedType>
 class [[nodiscard]] ApplyChanges {
  public:
@@ -37,7 +37,8 @@ class [[nodiscard]] ApplyChanges {
   /// scd2<>(): without `valid_from`.
   template <auto... Members>
   auto keys() && {
-    static_assert(sizeof...(Members) > 0, "keyfold: keys<>() names the members of the events that are their key");
+    static_assert(sizeof...(Members) > 0,
+                  "keyfold: keys<>() names the members of the events that are their key");
     static_assert((detail::Readable<Members, Source> && ...),
                   "keyfold: keys<>() names a member of another type than the events");
     return std::move(*this).with(detail::FeedKeys<Members...>{});
@@ -50,6 +51,9 @@ class [[nodiscard]] ApplyChanges {
     static_assert(sizeof...(Members) > 0, "keyfold: sequence_by<>() names the members that order the events");
     static_assert((detail::Readable<Members, Source> && ...),
                   "keyfold: sequence_by<>() names a member of another type than the events");
+    static_assert(
+        (detail::SequencePart<detail::unwrap_optional_t<detail::member_value_t<Members, Source>>> && ...),
+        "keyfold: sequence_by<>() needs members that compare with <");
     return std::move(*this).with(detail::FeedSequence<Members...>{});
   }
 
@@ -99,9 +103,9 @@ class [[nodiscard]] ApplyChanges {
     return std::move(*this).with(detail::FeedTies{});
   }
 
-  /// Keeps the history of each key as rows (SCD type 2): the row of an upsert is valid from its sequence to that
-  /// of the next event of its key. The table's key must be the key of the events and then `From`; `To` is a
-  /// std::optional of the same type, empty for the current row.
+  /// Keeps the history of each key as rows (SCD type 2): the row of an upsert is valid from its sequence to
+  /// that of the next event of its key. The table's key must be the key of the events and then `From`; `To`
+  /// is a std::optional of the same type, empty for the current row.
   template <auto From, auto To>
   auto scd2() && {
     static_assert(detail::is_data_member<From> && detail::Readable<From, Row> && detail::is_data_member<To> &&
@@ -113,7 +117,8 @@ class [[nodiscard]] ApplyChanges {
   /// With scd2<>(): only a change of these columns begins a new row; other changes update the row in place.
   template <auto... Members>
   auto track() && {
-    static_assert(sizeof...(Members) > 0, "keyfold: track<>() names the columns whose changes are kept as rows");
+    static_assert(sizeof...(Members) > 0,
+                  "keyfold: track<>() names the columns whose changes are kept as rows");
     static_assert((detail::Readable<Members, Row> && ...),
                   "keyfold: track<>() names a member of another type than the row");
     return std::move(*this).with(detail::FeedTrack<Members...>{});
@@ -151,8 +156,8 @@ class [[nodiscard]] ApplyChanges {
   template <class Option>
   auto with(Option option) && {
     auto feed = std::move(feed_).with(std::move(option));
-    return ApplyChanges<Target, SourceRange, decltype(feed)>(
-        *target_, std::forward<SourceRange>(source_), std::move(feed), std::move(note_));
+    return ApplyChanges<Target, SourceRange, decltype(feed)>(*target_, std::forward<SourceRange>(source_),
+                                                             std::move(feed), std::move(note_));
   }
 
   template <bool only, auto... Members>
@@ -168,9 +173,7 @@ class [[nodiscard]] ApplyChanges {
 
   template <class Declared>
   auto planner() {
-    return [this](auto& plan) {
-      Planner<Declared>(target_->core(), feed_, plan).run(source_);
-    };
+    return [this](auto& plan) { Planner<Declared>(target_->core(), feed_, plan).run(source_); };
   }
 
   template <class Declared>

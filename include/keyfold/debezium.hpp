@@ -20,8 +20,8 @@
 /// becomes an envelope is up to its reader. See docs/debezium.md.
 namespace keyfold::debezium {
 
-/// An envelope. Any type with members `op` (a character or text), `before` and `after` (optionals or pointers)
-/// will do in its place; so will an op that is absent, as in the tombstone that follows a delete.
+/// An envelope. Any type with members `op` (a character or text), `before` and `after` (optionals or
+/// pointers) will do in its place; so will an op that is absent, as in the tombstone that follows a delete.
 template <class Row, class Sequence = std::uint64_t>
 struct Event {
   char op = '\0';  ///< c: create, u: update, d: delete, r: read by a snapshot; zero: a tombstone
@@ -34,8 +34,8 @@ struct Event {
 class InvalidEvent : public Error {
  public:
   InvalidEvent(std::string op_text, Position event_position, const std::string& what)
-      : Error("the change event at position " + std::to_string(event_position) + " has the op '" + op_text + "' " +
-              what),
+      : Error("the change event at position " + std::to_string(event_position) + " has the op '" + op_text +
+              "' " + what),
         op(std::move(op_text)),
         position(event_position) {}
 
@@ -52,8 +52,8 @@ struct Change : Row {
   bool is_delete() const noexcept { return op == 'd'; }
 };
 
-/// The sequence of an envelope by its position, for topics without a log position: `first` is the offset of the
-/// first envelope of the range, so that ranges that follow one another are in order.
+/// The sequence of an envelope by its position, for topics without a log position: `first` is the offset of
+/// the first envelope of the range, so that ranges that follow one another are in order.
 struct FromOffset {
   std::uint64_t first;
 };
@@ -77,7 +77,8 @@ std::string op_text(const Op& op) {
   } else if constexpr (keyfold::detail::StringLike<Op>) {
     return std::string(keyfold::detail::as_text(op));
   } else {
-    static_assert(std::same_as<Op, char>, "keyfold: the op of a change event is a char, a text or an optional of these");
+    static_assert(std::same_as<Op, char>,
+                  "keyfold: the op of a change event is a char, a text or an optional of these");
     return op == '\0' ? std::string() : std::string(1, op);
   }
 }
@@ -143,7 +144,9 @@ class Changes<Range, Sequence>::Iterator {
                                                          std::declval<const Sequence&>(), 0))::value_type;
   using difference_type = std::ptrdiff_t;
 
-  explicit Iterator(Changes& changes) : changes_(&changes), at_(std::ranges::begin(changes.events_)) { settle(); }
+  explicit Iterator(Changes& changes) : changes_(&changes), at_(std::ranges::begin(changes.events_)) {
+    settle();
+  }
   Iterator(Iterator&&) = default;
   Iterator& operator=(Iterator&&) = default;
 
@@ -182,8 +185,8 @@ template <std::ranges::input_range Range, class Sequence = BySequence>
   return Changes<Range, Sequence>(std::forward<Range>(events), std::move(sequence));
 }
 
-/// table.apply_changes(changes(events, sequence)) with the sequence and the deletes given: to be completed with
-/// further parts, and executed.
+/// table.apply_changes(changes(events, sequence)) with the sequence and the deletes given: to be completed
+/// with further parts, and executed.
 template <class Table, std::ranges::input_range Range, class Sequence = BySequence>
 auto apply_changes(Table& table, Range&& events, Sequence sequence = {}) {
   using Made = std::ranges::range_value_t<Changes<Range, Sequence>>;

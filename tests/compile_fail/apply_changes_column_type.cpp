@@ -35,6 +35,9 @@ void load(Products& table, const std::vector<Event>& events) {
   table.apply_changes(std::vector<Other>()).sequence_by<&Other::seq>().execute();
 #else
   static_cast<void>(events);
-  table.apply_changes(std::vector<Other>()).sequence_by<&Other::seq>().columns_except<&Other::name>().execute();
+  table.apply_changes(std::vector<Other>())
+      .sequence_by<&Other::seq>()
+      .columns_except<&Other::name>()
+      .execute();
 #endif
 }

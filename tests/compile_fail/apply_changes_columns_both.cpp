@@ -24,7 +24,11 @@ using History = kf::Table<Product, kf::Key<&Product::id, &Product::from>>;
 
 void load(Products& table, const std::vector<Event>& events) {
 #ifdef KEYFOLD_MISTAKE
-  table.apply_changes(events).sequence_by<&Event::seq>().columns_except<&Event::name>().columns_only<&Event::op>().execute();
+  table.apply_changes(events)
+      .sequence_by<&Event::seq>()
+      .columns_except<&Event::name>()
+      .columns_only<&Event::op>()
+      .execute();
 #else
   table.apply_changes(events).sequence_by<&Event::seq>().columns_except<&Event::name>().execute();
 #endif

@@ -24,8 +24,14 @@ using History = kf::Table<Product, kf::Key<&Product::id, &Product::from>>;
 
 void load(Products& table, const std::vector<Event>& events) {
 #ifdef KEYFOLD_MISTAKE
-  table.apply_changes(events).sequence_by<&Event::seq>().apply_as_deletes([](const Event& event) { return event.name; }).execute();
+  table.apply_changes(events)
+      .sequence_by<&Event::seq>()
+      .apply_as_deletes([](const Event& event) { return event.name; })
+      .execute();
 #else
-  table.apply_changes(events).sequence_by<&Event::seq>().apply_as_deletes([](const Event& event) { return event.name.empty(); }).execute();
+  table.apply_changes(events)
+      .sequence_by<&Event::seq>()
+      .apply_as_deletes([](const Event& event) { return event.name.empty(); })
+      .execute();
 #endif
 }

@@ -24,8 +24,14 @@ using History = kf::Table<Product, kf::Key<&Product::id, &Product::from>>;
 
 void load(Products& table, const std::vector<Event>& events) {
 #ifdef KEYFOLD_MISTAKE
-  table.apply_changes(events).sequence_by<&Event::seq>().apply_as_deletes(kf::target<&Product::id> == 1).execute();
+  table.apply_changes(events)
+      .sequence_by<&Event::seq>()
+      .apply_as_deletes(kf::target<&Product::id> == 1)
+      .execute();
 #else
-  table.apply_changes(events).sequence_by<&Event::seq>().apply_as_deletes(kf::source<&Event::id> == 1).execute();
+  table.apply_changes(events)
+      .sequence_by<&Event::seq>()
+      .apply_as_deletes(kf::source<&Event::id> == 1)
+      .execute();
 #endif
 }

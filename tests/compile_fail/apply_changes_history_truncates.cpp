@@ -24,7 +24,11 @@ using History = kf::Table<Product, kf::Key<&Product::id, &Product::from>>;
 
 void load(History& table, const std::vector<Event>& events) {
 #ifdef KEYFOLD_MISTAKE
-  table.apply_changes(events).sequence_by<&Event::seq>().apply_as_truncates(kf::source<&Event::op> == 'T').scd2<&Product::from, &Product::to>().execute();
+  table.apply_changes(events)
+      .sequence_by<&Event::seq>()
+      .apply_as_truncates(kf::source<&Event::op> == 'T')
+      .scd2<&Product::from, &Product::to>()
+      .execute();
 #else
   table.apply_changes(events).sequence_by<&Event::seq>().scd2<&Product::from, &Product::to>().execute();
 #endif

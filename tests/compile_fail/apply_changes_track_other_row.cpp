@@ -24,8 +24,16 @@ using History = kf::Table<Product, kf::Key<&Product::id, &Product::from>>;
 
 void load(History& table, const std::vector<Event>& events) {
 #ifdef KEYFOLD_MISTAKE
-  table.apply_changes(events).sequence_by<&Event::seq>().scd2<&Product::from, &Product::to>().track<&Event::name>().execute();
+  table.apply_changes(events)
+      .sequence_by<&Event::seq>()
+      .scd2<&Product::from, &Product::to>()
+      .track<&Event::name>()
+      .execute();
 #else
-  table.apply_changes(events).sequence_by<&Event::seq>().scd2<&Product::from, &Product::to>().track<&Product::name>().execute();
+  table.apply_changes(events)
+      .sequence_by<&Event::seq>()
+      .scd2<&Product::from, &Product::to>()
+      .track<&Product::name>()
+      .execute();
 #endif
 }

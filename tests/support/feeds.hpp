@@ -158,8 +158,9 @@ struct keyfold::columns_of<keyfold_test::FeedRow>
                        &keyfold_test::FeedRow::note, &keyfold_test::FeedRow::seq> {};
 template <>
 struct keyfold::columns_of<keyfold_test::FeedEvent>
-    : keyfold::Columns<&keyfold_test::FeedEvent::id, &keyfold_test::FeedEvent::op, &keyfold_test::FeedEvent::a,
-                       &keyfold_test::FeedEvent::b, &keyfold_test::FeedEvent::seq> {};
+    : keyfold::Columns<&keyfold_test::FeedEvent::id, &keyfold_test::FeedEvent::op,
+                       &keyfold_test::FeedEvent::a, &keyfold_test::FeedEvent::b,
+                       &keyfold_test::FeedEvent::seq> {};
 template <>
 struct keyfold::columns_of<keyfold_test::SparseEvent>
     : keyfold::Columns<&keyfold_test::SparseEvent::id, &keyfold_test::SparseEvent::op,

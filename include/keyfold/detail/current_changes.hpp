@@ -77,7 +77,7 @@ class CurrentPlanner {
     std::optional<Row> row{};         // the row as it is put together column by column
     std::size_t effective = 0;        // events that were not late
     Position position = no_position;  // of the last of them
-    std::optional<Seq> known_set{};    // of `now`, before the feed; only to reject ties
+    std::optional<Seq> known_set{};   // of `now`, before the feed; only to reject ties
     std::optional<Seq> known_erased{};
     std::vector<const Event*> events{};  // likewise
   };
@@ -119,10 +119,6 @@ class CurrentPlanner {
     if constexpr (rejects_ties) {
       if (state_ != nullptr && state_->truncated != nullptr)
         refuse_equal_truncates(*state_->truncated, no_position, event);
-      for (const Event& other : events_) {
-        if (other.kind == Kind::truncate && &other != &event)
-          refuse_equal_truncates(other.at, other.position, event);
-      }
     }
     if (truncate_index_ == no_position || !detail::less_values(event.at, events_[truncate_index_].at))
       truncate_index_ = event.position;
@@ -130,7 +126,7 @@ class CurrentPlanner {
   }
 
   static void refuse_equal_truncates(const Seq& at, Position position, const Event& event) {
-    if (detail::equal_values(at, event.at))
+    if (detail::same_sequence(at, event.at))
       detail::refuse_tie("every key", detail::literal_text(event.at), position, event.position);
   }
 
@@ -152,11 +148,11 @@ class CurrentPlanner {
     }
     const auto key = Key::of(*event.row);
     detail::require_valid_key(typename Key::SourceParts{}, key, event.position);
-    Progress& progress = progress_of(key, detail::hash_of(key), core_slot(key), event.row);
+    const std::uint64_t hash = detail::hash_of(key);
+    Progress& progress = progress_of(key, hash, event.row, [&] { return core_.find(key, hash); });
     if constexpr (rejects_ties) note_for_ties(progress, event);
     const bool effective = !late(event.at, event.position) &&
-                           (event.kind == Kind::erase ? erase(progress, event.at)
-                                                      : upsert(progress, event));
+                           (event.kind == Kind::erase ? erase(progress, event.at) : upsert(progress, event));
     if (!effective) {
       ++metrics().dropped_late;
       return;
@@ -185,13 +181,8 @@ class CurrentPlanner {
 
   // --- Keys ---
 
-  template <class KeyTuple>
-  const Slot<Row>* core_slot(const KeyTuple& key) const {
-    return core_.find(key, detail::hash_of(key));
-  }
-
-  template <class KeyTuple>
-  Progress& progress_of(const KeyTuple& key, std::uint64_t hash, const Slot<Row>* slot, Pointer event) {
+  template <class KeyTuple, class FindSlot>
+  Progress& progress_of(const KeyTuple& key, std::uint64_t hash, Pointer event, FindSlot find_slot) {
     Progress* known = index_.find(hash, [&](const Progress& other) {
       return other.slot != nullptr ? detail::equal_values(CoreType::key_of(other.slot->get()), key)
                                    : detail::equal_values(Key::of(*other.first), key);
@@ -199,7 +190,7 @@ class CurrentPlanner {
     if (known != nullptr) return *known;
     index_.reserve(1);
     Progress& made = keys_.emplace_back();
-    made.slot = slot;
+    made.slot = find_slot();
     made.first = event;
     made.hash = hash;
     if (state_ != nullptr) made.item = state_->keys.find(key, hash);
@@ -232,14 +223,18 @@ class CurrentPlanner {
   // Another write may have brought the row, or a newer one.
   static void see_row(Progress& key) {
     KeySequences<Seq>& now = key.now;
-    const bool brought = !now.live;
-    if (brought) now.columns.clear();
+    bool brought = !now.live;
     now.live = true;
     if constexpr (row_shows_sequence) {
       const std::optional<Seq> shown = Sequences::of_row(key.slot->get());
-      if (shown && before(now.set, *shown)) now.set = shown;
+      if (shown && before(now.set, *shown)) {
+        now.set = shown;
+        brought = true;
+      }
     }
-    if (brought) now.base = now.set;
+    if (!brought) return;
+    now.columns.clear();
+    now.base = now.set;
   }
 
   static bool before_optional(const std::optional<Seq>& a, const std::optional<Seq>& b) {
@@ -260,7 +255,7 @@ class CurrentPlanner {
   void visit_table() {
     for (const Slot<Row>& slot : core_.scan()) {
       const auto key = CoreType::key_of(slot.get());
-      progress_of(key, detail::hash_of(key), &slot, nullptr);
+      progress_of(key, detail::hash_of(key), nullptr, [&] { return &slot; });
     }
   }
 
@@ -414,7 +409,7 @@ class CurrentPlanner {
   }
 
   static void refuse_known(const std::optional<Seq>& known, const Event& event) {
-    if (known && detail::equal_values(*known, event.at)) refuse_pair(no_position, event);
+    if (known && detail::same_sequence(*known, event.at)) refuse_pair(no_position, event);
   }
   static void refuse_pair(Position first, const Event& second) {
     detail::refuse_tie(detail::key_text(Key::of(*second.row)), detail::literal_text(second.at), first,
@@ -429,6 +424,8 @@ class CurrentPlanner {
       if (event.kind == Kind::truncate) truncates.push_back(&event);
     }
     std::ranges::stable_sort(truncates, earlier);
+    for (std::size_t i = 1; i < truncates.size(); ++i)
+      refuse_equal_truncates(truncates[i - 1]->at, truncates[i - 1]->position, *truncates[i]);
     for (Progress& key : keys_) {
       std::ranges::stable_sort(key.events, earlier);
       for (std::size_t i = 0; i < key.events.size(); ++i) {
@@ -518,8 +515,7 @@ class CurrentPlanner {
   }
 
   // The key of an event that is a row is the key of that row.
-  static constexpr bool key_as_is =
-      std::same_as<typename Key::SourceParts, typename Key::TargetParts>;
+  static constexpr bool key_as_is = std::same_as<typename Key::SourceParts, typename Key::TargetParts>;
 
   Holder<Row> made_row(Progress& key) {
     if constexpr (by_column) {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-/// What apply_changes() remembers for current rows (SCD type 1): for each key the sequences that its row cannot
-/// show, and the deletes of keys that no row has.
+/// What apply_changes() remembers for current rows (SCD type 1): for each key the sequences that its row
+/// cannot show, and the deletes of keys that no row has.
 namespace keyfold::detail {
 
 /// The sequences of one key. An absent sequence is before every other.

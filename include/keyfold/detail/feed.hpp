@@ -174,8 +174,8 @@ struct Feed {
 // --- The key
 // -------------------------------------------------------------------------------------------------------
 
-/// The source's member for one part of the table's key: the part itself where events are rows, else the column
-/// of its name.
+/// The source's member for one part of the table's key: the part itself where events are rows, else the
+/// column of its name.
 template <auto Part, class Source>
 struct feed_part {
   static constexpr auto choose() {
@@ -267,10 +267,19 @@ struct FeedKey {
   static constexpr std::string_view name_of(Parts<Members...>) {
     return std::get<I>(std::tuple(member_name<Members>...));
   }
-
 };
 // --- The sequence
 // --------------------------------------------------------------------------------------------------
+
+template <class Seq>
+bool same_sequence(const Seq& a, const Seq& b) {
+  return !detail::less_values(a, b) && !detail::less_values(b, a);
+}
+
+template <class T>
+concept SequencePart = std::copy_constructible<T> && requires(const T& a) {
+  { a < a } -> std::convertible_to<bool>;
+};
 
 template <auto Member, class Source>
 auto sequence_part(const Source& event, Position position) {
@@ -285,8 +294,8 @@ auto sequence_part(const Source& event, Position position) {
 template <auto Member, class Source>
 constexpr bool is_column() {
   if constexpr (has_column_named<Source, Member>()) {
-    return std::same_as<
-        Parts<Member>, Parts<std::get<column_index<Source>(member_name<Member>)>(columns_list<Source>::pointers)>>;
+    return std::same_as<Parts<Member>, Parts<std::get<column_index<Source>(member_name<Member>)>(
+                                           columns_list<Source>::pointers)>>;
   } else {
     return false;
   }
@@ -338,7 +347,8 @@ struct FeedSequences<Feed, FeedSequence<Members...>> {
 
   /// The sequence that a row shows; none if a part of it is absent or NaN.
   static std::optional<type> of_row(const Row& row) {
-    if (!(present(detail::read<row_sequence_member<Members, Row, Source>()>(row)) && ...)) return std::nullopt;
+    if (!(present(detail::read<row_sequence_member<Members, Row, Source>()>(row)) && ...))
+      return std::nullopt;
     return type(detail::value_of(detail::read<row_sequence_member<Members, Row, Source>()>(row))...);
   }
 
@@ -368,9 +378,10 @@ struct FeedRow {
   static constexpr bool listed = HasColumns<Row> && HasColumns<Source>;
 
   static constexpr void check() {
-    static_assert(whole || listed,
-                  "keyfold: apply_changes() needs the column lists of the row and the event to copy columns by "
-                  "name; use BOOST_DESCRIBE_STRUCT or columns_of");
+    static_assert(
+        whole || listed,
+        "keyfold: apply_changes() needs the column lists of the row and the event to copy columns by "
+        "name; use BOOST_DESCRIBE_STRUCT or columns_of");
     static_assert(whole || std::is_default_constructible_v<Row>,
                   "keyfold: apply_changes() with events of another type, with chosen columns or with "
                   "ignore_null_updates() needs a default constructible row");
@@ -418,9 +429,10 @@ struct FeedRow {
     detail::for_each_column<Row>([&]<auto Member, std::size_t>() {
       if constexpr (copied<Member>()) {
         using Given = decltype(detail::read_by_name<Member>(event));
-        static_assert(AssignableColumn<member_value_t<Member, Row>, Given>,
-                      "keyfold: apply_changes() found a column of this name in the events whose type does not "
-                      "convert; leave it out with columns_except<>()");
+        static_assert(
+            AssignableColumn<member_value_t<Member, Row>, Given>,
+            "keyfold: apply_changes() found a column of this name in the events whose type does not "
+            "convert; leave it out with columns_except<>()");
         detail::assign(out.*Member, detail::read_by_name<Member>(event), member_name<Member>);
       }
     });

@@ -25,11 +25,13 @@ constexpr bool check_intervals() {
   static_assert(ends_with_from,
                 "keyfold: scd2<&Row::valid_from, &Row::valid_to>() needs a table whose key is the key of the "
                 "events and then valid_from, as in Key<&Row::id, &Row::valid_from>");
-  static_assert(std::is_same_v<From, Seq>,
-                "keyfold: scd2<&Row::valid_from, &Row::valid_to>() needs a valid_from of the type of the sequence");
-  static_assert(std::is_same_v<member_value_t<Intervals::to, Row>, std::optional<From>>,
-                "keyfold: scd2<&Row::valid_from, &Row::valid_to>() needs a valid_to that is a std::optional of "
-                "the type of valid_from; it is empty for the current row");
+  static_assert(
+      std::is_same_v<From, Seq>,
+      "keyfold: scd2<&Row::valid_from, &Row::valid_to>() needs a valid_from of the type of the sequence");
+  static_assert(
+      std::is_same_v<member_value_t<Intervals::to, Row>, std::optional<From>>,
+      "keyfold: scd2<&Row::valid_from, &Row::valid_to>() needs a valid_to that is a std::optional of "
+      "the type of valid_from; it is empty for the current row");
   static_assert(!Feed::template has<FeedPart::truncates>,
                 "keyfold: scd2<>() keeps every row it ever had; apply_as_truncates() is for current rows");
   static_assert(!Feed::template has<FeedPart::tombstones>,
@@ -40,9 +42,10 @@ constexpr bool check_intervals() {
 
 template <class Core, class Feed>
 constexpr bool check_feed() {
-  static_assert(Feed::template has<FeedPart::sequence>,
-                "keyfold: apply_changes() needs sequence_by<&Source::member>(); it tells which of two events is "
-                "newer");
+  static_assert(
+      Feed::template has<FeedPart::sequence>,
+      "keyfold: apply_changes() needs sequence_by<&Source::member>(); it tells which of two events is "
+      "newer");
   static_assert(Feed::template has<FeedPart::intervals> || !Feed::template has<FeedPart::track>,
                 "keyfold: track<>() belongs to scd2<>(); a table of current rows keeps no history");
   if constexpr (!Feed::template has<FeedPart::sequence>) {

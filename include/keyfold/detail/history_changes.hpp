@@ -301,7 +301,9 @@ class HistoryPlanner {
   }
 
   static constexpr auto less = [](const Seq& a, const Seq& b) { return detail::less_values(a, b); };
-  static constexpr auto history_from = [](const Slot<Row>* slot) -> const Seq& { return History::from(*slot); };
+  static constexpr auto history_from = [](const Slot<Row>* slot) -> const Seq& {
+    return History::from(*slot);
+  };
   static constexpr auto event_at = [](const Incoming* event) -> const Seq& { return event->at; };
 
   const CoreType& core_;
