@@ -102,6 +102,51 @@ class InvalidKey : public Error {
   }
 };
 
+/// The sequence of a change event is absent or NaN, so that it is neither before nor after another one.
+class InvalidSequence : public Error {
+ public:
+  InvalidSequence(std::string column_name, Position row_position, bool is_nan)
+      : Error("the sequence '" + column_name + "' of source row " + std::to_string(row_position) +
+              (is_nan ? " is NaN" : " is NULL") +
+              "; every change event needs a sequence that can be compared: filter such events out or give "
+              "them one"),
+        column(std::move(column_name)),
+        position(row_position) {}
+
+  std::string column;
+  Position position;  ///< source position of the event
+};
+
+/// Two change events of one key have the same sequence, and the feed says on_tie(reject).
+class SequenceTie : public Error {
+ public:
+  SequenceTie(std::string key_text, std::string sequence_text, Position first, Position second)
+      : Error((first == no_position ? "an earlier event" : "source row " + std::to_string(first)) +
+              " and source row " + std::to_string(second) + " both change the row with key " + key_text +
+              " at the sequence " + sequence_text +
+              "; add a member to sequence_by<>() that tells them apart, or leave out on_tie(reject) so that "
+              "the later one wins"),
+        key(std::move(key_text)),
+        sequence(std::move(sequence_text)),
+        first_position(first),
+        second_position(second) {}
+
+  std::string key;          ///< "every key" if both truncate the table
+  std::string sequence;     ///< the sequence they share, as text
+  Position first_position;  ///< source position; no_position for an event of an earlier feed
+  Position second_position;
+};
+
+/// The table was fed with change events of another kind before: another type of sequence, or the other SCD
+/// type. What is remembered of those events says nothing about these.
+class FeedMismatch : public Error {
+ public:
+  FeedMismatch()
+      : Error(
+            "this table was fed by an apply_changes() with another type of sequence or another SCD type; "
+            "sequence its feeds alike, or load this one into a table of its own") {}
+};
+
 /// A `raise("message")` clause fired.
 class ClauseRaised : public Error {
  public:

@@ -79,6 +79,10 @@ class Writes;
 // constraint.hpp
 struct Constraint;
 
+// apply_changes.hpp
+template <class Target, class Source, class Feed>
+class ApplyChanges;
+
 // table.hpp
 struct TableOptions;
 template <class Row, class KeySpec, class... Indexes>

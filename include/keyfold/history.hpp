@@ -29,8 +29,8 @@ class Commit {
   /// share a time only if that is Timestamp::max().
   [[nodiscard]] Timestamp timestamp() const noexcept { return record_->timestamp; }
 
-  /// "MERGE", "APPEND", "INSERT", "DELETE", "TRUNCATE", "RESTORE", "UNDO", "APPLY"; "REPLAY" for what
-  /// subscribe() with replay tells first.
+  /// "MERGE", "APPEND", "INSERT", "DELETE", "TRUNCATE", "RESTORE", "UNDO", "APPLY",
+  /// "APPLY CHANGES"; "REPLAY" for what subscribe() with replay tells first.
   [[nodiscard]] std::string_view operation() const noexcept { return record_->operation; }
 
   /// The clauses of a merge as text; the key of a DELETE; the version of a RESTORE or UNDO; else empty.

@@ -2,6 +2,7 @@
 #pragma once
 
 /// The core of keyfold: tables, merges, history. Free of iostream; print.hpp and csv.hpp are on their own.
+#include <keyfold/apply_changes.hpp>
 #include <keyfold/as_of.hpp>
 #include <keyfold/change.hpp>
 #include <keyfold/column.hpp>

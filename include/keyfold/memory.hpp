@@ -9,7 +9,8 @@ namespace keyfold {
 /// and not counted, nor is what the allocator adds to each block.
 struct MemoryUsage {
   std::size_t rows = 0;     ///< rows with their links in the container and its secondary indexes
-  std::size_t indexes = 0;  ///< the primary key, keys of deleted rows in history, buckets of hashed indexes
+  std::size_t indexes = 0;  ///< the primary key, keys of deleted rows in history, buckets of hashed indexes,
+                            ///< and what apply_changes() remembers
   std::size_t history = 0;  ///< commits with their texts, and before images
 
   [[nodiscard]] constexpr std::size_t total() const noexcept { return rows + indexes + history; }

@@ -298,6 +298,8 @@ class Table
   template <class, class, class>
   friend class MergeBuilder;
   template <class, class, class>
+  friend class ApplyChanges;
+  template <class, class, class>
   friend class Writes;
   template <class>
   friend class AsOfView;

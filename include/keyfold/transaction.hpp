@@ -30,7 +30,7 @@ namespace keyfold {
 /// up. Without commit() nothing happens.
 ///
 /// Transactions do not wait for one another: if the table has got a new version since the transaction began,
-/// every member throws TransactionConflict; TableGone, if the table is no more; TransactionEnded after
+/// or a load of change events that made none but is remembered, every member throws TransactionConflict; TableGone, if the table is no more; TransactionEnded after
 /// commit() or rollback(). Threads: all but commit() and preview() only reads the table, so several
 /// transactions may be prepared at once; each has one thread at a time.
 ///
@@ -146,6 +146,8 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
   template <class, class, class>
   friend class MergeBuilder;
   template <class, class, class>
+  friend class ApplyChanges;
+  template <class, class, class>
   friend class Writes;
 
   // What the verbs of Writes are made of.
@@ -172,7 +174,8 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
   CoreType& open() const {
     if (workspace_ == nullptr) throw TransactionEnded();
     if (log_.expired()) throw TableGone();
-    if (base_->version() != started_) throw TransactionConflict(started_, base_->version());
+    if (base_->version() != started_ || workspace_->sequences_outdated())
+      throw TransactionConflict(started_, base_->version());
     return *workspace_;
   }
 

@@ -1,6 +1,7 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/apply_changes.hpp>
 #include <keyfold/detail/commit_note.hpp>
 #include <keyfold/detail/incoming.hpp>
 #include <keyfold/detail/replay.hpp>
@@ -75,6 +76,23 @@ class Writes : public Loads<Self, Target, Row> {
         .insert_present()
         .execute();
   }
+
+  /// Starts a load of change events, see docs/apply_changes.md. An lvalue is referred to, an rvalue is kept; a
+  /// container given as an rvalue has its rows moved from.
+  template <std::ranges::input_range Source>
+  auto apply_changes(Source&& events) {
+    check_settings<false, false>();
+    using Event = std::ranges::range_value_t<Source>;
+    if constexpr (std::is_same_v<Source, Target>) {
+      return apply_changes(static_cast<const Target&>(events));
+    } else if constexpr (std::is_const_v<Source>) {
+      return apply_changes(std::remove_const_t<Source>(events));
+    } else {
+      return ApplyChanges<Target, Source, detail::Feed<Row, Event>>(
+          self().target(), std::forward<Source>(events), {}, self().note());
+    }
+  }
+  auto apply_changes(std::initializer_list<Row> events) { return apply_changes(std::vector<Row>(events)); }
 
   /// Adds rows. Throws DuplicateKey if a key is in the table already or is given twice, UniqueViolation,
   /// InvalidKey.

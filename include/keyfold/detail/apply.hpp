@@ -207,16 +207,29 @@ inline void check_identities([[maybe_unused]] const Metrics& metrics,
   assert(metrics.deleted == metrics.matched_deleted + metrics.not_matched_by_source_deleted);
 }
 
-/// Carries out a validated plan as one commit. Returns whether a version was made.
+template <class CoreType>
+void publish_sequences(CoreType& core, Plan<typename CoreType::RowType>& plan) noexcept {
+  if (plan.sequences == nullptr) return;
+  plan.sequences->publish();
+  ++core.sequences_changed;
+}
+
+/// Carries out a validated plan as one commit. Returns whether a version was made. What apply_changes()
+/// remembers is kept in any case.
 /// Exception safety: strong. Complexity: O(entries) on average, and what the secondary indexes cost.
 template <class CoreType>
 bool apply(CoreType& core, Plan<typename CoreType::RowType>& plan, CommitNote&& note) {
   const bool says_something = note.metadata || !note.once.empty() || core.options.record_empty_commits;
-  if (plan.metrics.affected() == 0 && !says_something) return false;
+  if (plan.sequences != nullptr) plan.sequences->stage(core.sequences);
+  if (plan.metrics.affected() == 0 && !says_something) {
+    detail::publish_sequences(core, plan);
+    return false;
+  }
   const std::size_t size_before = core.rows.size();
   Applier<CoreType> applier(core, plan);
   applier.stage(std::move(note));
   applier.publish();
+  detail::publish_sequences(core, plan);
   detail::check_identities(plan.metrics, size_before, core.rows.size());
   return true;
 }

@@ -26,6 +26,7 @@ class CoreCopy {
     to_->tags = from.tags;
     to_->applied = from.applied;
     to_->checks = from.checks;
+    if (from.sequences != nullptr) to_->sequences = from.sequences->clone();
     to_->next_order = from.next_order;
     to_->subscribers->skip_to(from.version());
   }

@@ -6,6 +6,7 @@
 #include <keyfold/detail/key_index.hpp>
 #include <keyfold/detail/log.hpp>
 #include <keyfold/detail/plan.hpp>
+#include <keyfold/detail/sequence_state.hpp>
 #include <keyfold/detail/subscribers.hpp>
 #include <keyfold/error.hpp>
 #include <keyfold/key.hpp>
@@ -110,6 +111,11 @@ struct Core {
     return rows.template get<N + 1>();
   }
 
+  /// What apply_changes() remembers beside the rows, owned by `sequences`; null before the first of it.
+  const SequenceState* sequence_state() const noexcept { return sequences.get(); }
+
+  Timestamp now() const { return options.clock(); }
+
   Version version() const noexcept { return log->latest(); }
 
   Plan<Row> new_plan() noexcept { return Plan<Row>(++epoch); }
@@ -139,6 +145,8 @@ struct Core {
   std::map<std::string, std::uint64_t, std::less<>> applied;  // by application: its last number, see once()
   Checks<Row> checks;                                         // see Table::require()
   std::shared_ptr<Subscribers<Row>> subscribers = std::make_shared<Subscribers<Row>>();
+  std::unique_ptr<SequenceState> sequences;
+  std::uint64_t sequences_changed = 0;  // how often
   std::uint64_t next_order = 0;
   std::uint32_t epoch = 0;
   bool writing = false;

@@ -57,6 +57,7 @@ MemoryUsage memory_usage_of(const CoreType& core) noexcept {
   MemoryUsage usage;
   usage.rows = core.rows.size() * row;
   usage.indexes = core.keys.bytes() + core.graves.bytes() + detail::secondary_bytes(core, secondaries);
+  if (core.sequences != nullptr) usage.indexes += core.sequences->bytes();
   for (const auto& record : core.log->records) usage.history += detail::bytes_of(record);
   for (const auto& block : core.log->retired) usage.history += sizeof(block) + detail::bytes_of(block);
   return usage;

@@ -4,10 +4,12 @@
 #include <keyfold/change.hpp>
 #include <keyfold/detail/holder.hpp>
 #include <keyfold/detail/log.hpp>
+#include <keyfold/detail/sequence_state.hpp>
 #include <keyfold/metrics.hpp>
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -135,6 +137,7 @@ class Plan {
   }
 
   std::vector<Planned<Row>> entries;
+  std::unique_ptr<SequenceUpdate> sequences;  // what apply_changes() is to remember; may be null
   Metrics metrics;
   std::size_t extra_erasers = 0;  // further source rows that fired an unconditional erase() on an erased row
 

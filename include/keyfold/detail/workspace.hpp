@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -35,7 +36,10 @@ class Workspace : public CoreType {
   using SlotType = Slot<Row>;
 
   explicit Workspace(const CoreType& base)
-      : CoreType(options_of_a_workspace()), base_(base), first_new_(base.next_order) {
+      : CoreType(options_of_a_workspace()),
+        base_(base),
+        first_new_(base.next_order),
+        sequences_started_(base.sequences_changed) {
     this->next_order = base.next_order;
     this->applied = base.applied;
     this->checks = base.checks;
@@ -67,6 +71,19 @@ class Workspace : public CoreType {
     for (auto below = first; below != last; ++below) take_if_new(*below);
     return CoreType::template matching<N>(key);
   }
+
+  /// A copy of what the table remembers, made when it is first asked for.
+  const SequenceState* sequence_state() const {
+    if (this->sequences == nullptr && base_.sequences != nullptr) {
+      const_cast<Workspace&>(*this).sequences = base_.sequences->clone();  // no workspace is const
+    }
+    return this->sequences.get();
+  }
+
+  Timestamp now() const { return base_.now(); }
+
+  /// Whether a load of the table, which need not have made a version, has changed what it remembers.
+  bool sequences_outdated() const noexcept { return base_.sequences_changed != sequences_started_; }
 
   // --- What the transaction reads: nothing is copied ---
 
@@ -108,7 +125,9 @@ class Workspace : public CoreType {
   // --- The end of the transaction ---
 
   /// Plans the net effect of all writes on the table.
-  void plan_commit(Plan<Row>& plan) const {
+  void plan_commit(Plan<Row>& plan) {
+    if (this->sequences_changed != 0)
+      plan.sequences = std::make_unique<SequenceHandover>(this->sequences);
     std::unordered_map<std::uint64_t, const SlotType*> gone(taken_);
     for (const SlotType& slot : this->rows) {
       if (slot.order >= first_new_) continue;
@@ -202,6 +221,7 @@ class Workspace : public CoreType {
 
   const CoreType& base_;
   std::uint64_t first_new_;
+  std::uint64_t sequences_started_;
   mutable std::unordered_map<std::uint64_t, const SlotType*>
       taken_;  // rows of the table that are here, by order
 };

@@ -1,0 +1,611 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/detail/current_state.hpp>
+#include <keyfold/detail/feed.hpp>
+#include <keyfold/detail/plan.hpp>
+#include <keyfold/detail/source_rows.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+/// Planning apply_changes() for current rows (SCD type 1).
+///
+/// The state of a key is a function of the set of its events, whatever their order: the newest delete, and of
+/// each column the newest upsert after that delete. So events are taken as they come, each against the
+/// sequences that are known so far.
+namespace keyfold::detail {
+
+template <class CoreType, class Feed, class Declared>
+class CurrentPlanner {
+ public:
+  using Row = typename CoreType::RowType;
+  using Source = typename Feed::Source;
+  using Traits = SourceTraits<Declared, Source>;
+  using Pointer = typename Traits::Pointer;
+  using Key = FeedKey<Feed, typename CoreType::KeyParts>;
+  using Sequences = FeedSequences<Feed>;
+  using Seq = typename Sequences::type;
+  using Columns = FeedRow<Feed, Key>;
+  using State = CurrentState<typename Key::Stored, Seq>;
+  using Item = typename State::Item;
+  using Update = CurrentUpdate<typename Key::Stored, Seq>;
+
+  CurrentPlanner(const CoreType& core, const Feed& feed, Plan<Row>& plan)
+      : core_(core), feed_(feed), plan_(plan) {}
+
+  void run(typename Traits::Range& range) {
+    find_state();
+    AllRows<Declared, Source> all(range);
+    read_events(all.pointers);
+    if (truncate_ != nullptr) visit_table();
+    for (const Event& event : events_) take(event);
+    if constexpr (rejects_ties) refuse_ties();
+    for (Progress& key : keys_) finish(key);
+    drop_truncated();
+    keep_state();
+    assert(source_rows_add_up());
+  }
+
+ private:
+  enum class Kind : std::uint8_t { upsert, erase, truncate };
+
+  struct Event {
+    Pointer row;
+    Position position;
+    Kind kind;
+    Seq at;
+  };
+
+  /// What has become of a key so far.
+  struct Progress {
+    const Slot<Row>* slot = nullptr;  // its row in the table
+    Pointer first = nullptr;          // an event that names the key, if no row does
+    Item* item = nullptr;             // what is remembered of it
+    std::uint64_t hash = 0;
+    KeySequences<Seq> now{};
+    bool dirty = false;               // `now` differs from what is remembered
+    bool by_truncate = false;         // it was a truncate that took the row away
+    bool fresh = false;               // the row starts from the defaults
+    bool touched = false;             // the row is another one now
+    Pointer winner = nullptr;         // the event that makes the whole of the row
+    std::optional<Row> row{};         // the row as it is put together column by column
+    std::size_t effective = 0;        // events that were not late
+    Position position = no_position;  // of the last of them
+    std::optional<Seq> known_set{};   // of `now`, before the feed; only to reject ties
+    std::optional<Seq> known_erased{};
+    std::vector<const Event*> events{};  // likewise
+  };
+
+  static constexpr bool by_column = Columns::ignores_nulls;
+  static constexpr bool resets_columns = by_column || Columns::keeps_columns;
+  static constexpr bool rejects_ties = Feed::template has<FeedPart::ties>;
+  static constexpr std::size_t columns = column_count<Row>;
+
+  Metrics& metrics() noexcept { return plan_.metrics; }
+
+  void find_state() {
+    if (core_.sequence_state() == nullptr) return;
+    state_ = dynamic_cast<const State*>(core_.sequence_state());
+    if (state_ == nullptr) throw FeedMismatch();
+  }
+
+  // --- Events ---
+
+  void read_events(const std::vector<Pointer>& rows) {
+    events_.reserve(rows.size());
+    for (const Pointer row : rows) {
+      const Position position = events_.size();
+      events_.push_back({row, position, kind_of(*row), Sequences::of(*row, position)});
+      const Event& event = events_.back();
+      if (event.kind == Kind::truncate) read_truncate(event);
+    }
+    if (truncate_ != nullptr && !late(truncate_->at)) return;
+    truncate_ = nullptr;
+  }
+
+  Kind kind_of(const Source& event) const {
+    if (detail::event_is<FeedPart::truncates>(feed_, event)) return Kind::truncate;
+    return detail::event_is<FeedPart::deletes>(feed_, event) ? Kind::erase : Kind::upsert;
+  }
+
+  // Of all truncates only the newest counts.
+  void read_truncate(const Event& event) {
+    if constexpr (rejects_ties) {
+      if (state_ != nullptr && state_->truncated != nullptr)
+        refuse_equal_truncates(*state_->truncated, no_position, event);
+    }
+    if (truncate_index_ == no_position || !detail::less_values(event.at, events_[truncate_index_].at))
+      truncate_index_ = event.position;
+    truncate_ = &events_[truncate_index_];
+  }
+
+  static void refuse_equal_truncates(const Seq& at, Position position, const Event& event) {
+    if (detail::same_sequence(at, event.at))
+      detail::refuse_tie("every key", detail::literal_text(event.at), position, event.position);
+  }
+
+  // The truncate that an event at this position meets, or null.
+  const Seq* truncated_at(Position position) const noexcept {
+    if (truncate_ != nullptr && truncate_->position < position) return &truncate_->at;
+    return state_ != nullptr ? state_->truncated.get() : nullptr;
+  }
+  bool late(const Seq& at, Position position = 0) const {
+    const Seq* truncated = truncated_at(position);
+    return truncated != nullptr && detail::less_values(at, *truncated);
+  }
+
+  void take(const Event& event) {
+    ++metrics().source_rows;
+    if (event.kind == Kind::truncate) {
+      take_truncate(event);
+      return;
+    }
+    const auto key = Key::of(*event.row);
+    detail::require_valid_key(typename Key::SourceParts{}, key, event.position);
+    const std::uint64_t hash = detail::hash_of(key);
+    Progress& progress = progress_of(key, hash, event.row, [&] { return core_.find(key, hash); });
+    if constexpr (rejects_ties) note_for_ties(progress, event);
+    const bool effective = !late(event.at, event.position) &&
+                           (event.kind == Kind::erase ? erase(progress, event.at) : upsert(progress, event));
+    if (!effective) {
+      ++metrics().dropped_late;
+      return;
+    }
+    ++progress.effective;
+    progress.position = event.position;
+  }
+
+  void take_truncate(const Event& event) {
+    if (&event == truncate_) {
+      ++metrics().skipped;
+      for (Progress& progress : keys_) {
+        if (erase(progress, event.at) && !progress.now.live) progress.by_truncate = true;
+      }
+    } else if (overtaken(event)) {
+      ++metrics().dropped_duplicates;
+    } else {
+      ++metrics().dropped_late;
+    }
+  }
+
+  // A truncate that counted when it came, before a newer one did.
+  bool overtaken(const Event& event) const {
+    return truncate_ != nullptr && event.position < truncate_->position && !late(event.at);
+  }
+
+  // --- Keys ---
+
+  template <class KeyTuple, class FindSlot>
+  Progress& progress_of(const KeyTuple& key, std::uint64_t hash, Pointer event, FindSlot find_slot) {
+    Progress* known = index_.find(hash, [&](const Progress& other) {
+      return other.slot != nullptr ? detail::equal_values(CoreType::key_of(other.slot->get()), key)
+                                   : detail::equal_values(Key::of(*other.first), key);
+    });
+    if (known != nullptr) return *known;
+    index_.reserve(1);
+    Progress& made = keys_.emplace_back();
+    made.slot = find_slot();
+    made.first = event;
+    made.hash = hash;
+    if (state_ != nullptr) made.item = state_->keys.find(key, hash);
+    start(made);
+    index_.insert(hash, &made);
+    return made;
+  }
+
+  // What is known of a key before the feed: rows may have come and gone by other writes.
+  void start(Progress& key) {
+    if (key.item != nullptr) key.now = key.item->value;
+    if (key.slot == nullptr) {
+      if (key.now.live) lose_row(key.now);
+    } else {
+      see_row(key);
+    }
+    if constexpr (rejects_ties) {
+      key.known_set = key.now.set;
+      key.known_erased = key.now.erased;
+    }
+  }
+
+  // Another write took the row away: as a delete right after the newest upsert.
+  static void lose_row(KeySequences<Seq>& now) {
+    std::optional<Seq> at = std::max(now.erased, now.set, before_optional);
+    now = {};
+    now.erased = std::move(at);
+  }
+
+  // Another write may have brought the row, or a newer one.
+  static void see_row(Progress& key) {
+    KeySequences<Seq>& now = key.now;
+    bool brought = !now.live;
+    now.live = true;
+    if constexpr (row_shows_sequence) {
+      const std::optional<Seq> shown = Sequences::of_row(key.slot->get());
+      if (shown && before(now.set, *shown)) {
+        now.set = shown;
+        brought = true;
+      }
+    }
+    if (!brought) return;
+    now.columns.clear();
+    now.base = now.set;
+  }
+
+  static bool before_optional(const std::optional<Seq>& a, const std::optional<Seq>& b) {
+    return b && before(a, *b);
+  }
+
+  static constexpr bool row_shows_sequence = [] {
+    if constexpr (Sequences::in_rows) {
+      return Sequences::all_copied([]<auto Member>() {
+        return Columns::template copied<row_sequence_member<Member, Row, Source>()>();
+      });
+    } else {
+      return false;
+    }
+  }();
+
+  /// A truncate concerns every row.
+  void visit_table() {
+    for (const Slot<Row>& slot : core_.scan()) {
+      const auto key = CoreType::key_of(slot.get());
+      progress_of(key, detail::hash_of(key), nullptr, [&] { return &slot; });
+    }
+  }
+
+  // --- The rules; each returns whether the event made a difference ---
+
+  bool erase(Progress& key, const Seq& at) {
+    KeySequences<Seq>& now = key.now;
+    if (now.erased && detail::less_values(at, *now.erased)) return false;
+    if (!now.live || not_after(now.set, at)) {
+      now.kill(at);
+      key.dirty = key.fresh = true;
+      key.by_truncate = false;
+      key.winner = nullptr;
+      key.row.reset();
+      return true;
+    }
+    if constexpr (resets_columns) {
+      now.erased = at;
+      key.dirty = true;
+      return reset_columns(key, at);
+    } else {
+      return false;  // the row was made after it
+    }
+  }
+
+  bool upsert(Progress& key, const Event& event) {
+    KeySequences<Seq>& now = key.now;
+    if (now.erased && detail::less_values(event.at, *now.erased)) return false;
+    if constexpr (by_column) {
+      return upsert_columns(key, event);
+    } else {
+      if (now.live && !not_after(now.set, event.at)) return false;
+      if (!now.columns.empty()) set_all_columns(key, event.at);
+      set(key, event);
+      key.winner = event.row;
+      return true;
+    }
+  }
+
+  void set(Progress& key, const Event& event) {
+    key.now.live = true;
+    key.now.set = event.at;
+    key.dirty = key.touched = true;
+    key.by_truncate = false;
+  }
+
+  bool upsert_columns(Progress& key, const Event& event) {
+    KeySequences<Seq>& now = key.now;
+    spread(key);
+    open_row(key, *event.row);
+    bool effective = !now.live || not_after(now.set, event.at);
+    if (effective) set(key, event);
+    Columns::for_each_copied(*event.row, [&]<auto Member, std::size_t I>(bool given) {
+      if (!given || !not_after(now.columns[I], event.at)) return;
+      Columns::template assign_given<Member>(*key.row, *event.row);
+      now.columns[I] = event.at;
+      effective = key.dirty = key.touched = true;
+    });
+    return effective;
+  }
+
+  // --- Columns ---
+
+  // From here on each column has its own sequence.
+  void spread(Progress& key) {
+    if (!key.now.columns.empty()) return;
+    key.now.columns.resize(columns);
+    if (!key.now.live) return;
+    detail::for_each_column<Row>([&]<auto Member, std::size_t I>() {
+      if constexpr (Columns::template copied<Member>()) key.now.columns[I] = key.now.set;
+    });
+  }
+
+  void set_all_columns(Progress& key, const Seq& at) {
+    if constexpr (HasColumns<Row>) {
+      detail::for_each_column<Row>([&]<auto Member, std::size_t I>() {
+        if constexpr (Columns::template copied<Member>()) key.now.columns[I] = at;
+      });
+    }
+  }
+
+  // Lets the row be put together. Requires: by_column.
+  void open_row(Progress& key, const Source& event) {
+    if (key.row) return;
+    if (key.slot != nullptr && !key.fresh) {
+      key.row = key.slot->get();
+    } else {
+      key.row.emplace();
+      Columns::set_key(*key.row, event);
+    }
+  }
+
+  // A delete came after newer upserts: what is older than it goes back to the defaults.
+  bool reset_columns(Progress& key, const Seq& at) {
+    if constexpr (by_column) {
+      spread(key);
+      if (!key.row) key.row = key.slot->get();
+      return reset_older(key, at);
+    } else {
+      if (!not_after(key.now.base, at)) return false;
+      key.now.base.reset();
+      key.fresh = true;
+      const bool visible = key.winner != nullptr || reset_uncopied(key);
+      key.touched = true;
+      return visible;
+    }
+  }
+
+  bool reset_older(Progress& key, const Seq& at) {
+    bool reset = false;
+    const Row defaults{};
+    detail::for_each_column<Row>([&]<auto Member, std::size_t I>() {
+      if constexpr (!Columns::template special<Member>()) {
+        auto& set = Columns::template copied<Member>() ? key.now.columns[I] : key.now.base;
+        if (!not_after(set, at)) return;
+        if constexpr (ValueComparable<member_value_t<Member, Row>>) {
+          reset = reset || !detail::equal_values(*key.row.*Member, defaults.*Member);
+        } else {
+          reset = true;
+        }
+        *key.row.*Member = defaults.*Member;
+      }
+    });
+    for (std::optional<Seq>& set : key.now.columns) {
+      if (not_after(set, at)) set.reset();
+    }
+    if (not_after(key.now.base, at)) key.now.base.reset();
+    key.touched = key.touched || reset;
+    return reset;
+  }
+
+  // The columns that no event sets, of a row that stays.
+  bool reset_uncopied(Progress& key) {
+    const Row defaults{};
+    key.row = key.slot->get();
+    detail::for_each_column<Row>([&]<auto Member, std::size_t>() {
+      if constexpr (!Columns::template special<Member>() && !Columns::template copied<Member>())
+        (*key.row).*Member = defaults.*Member;
+    });
+    return !detail::same_or(false, *key.row, key.slot->get());
+  }
+
+  // --- Ties ---
+
+  void note_for_ties(Progress& key, const Event& event) {
+    refuse_known(key.known_set, event);
+    refuse_known(key.known_erased, event);
+    if (state_ != nullptr && state_->truncated != nullptr)
+      refuse_known(std::optional<Seq>(*state_->truncated), event);
+    key.events.push_back(&event);
+  }
+
+  static void refuse_known(const std::optional<Seq>& known, const Event& event) {
+    if (known && detail::same_sequence(*known, event.at)) refuse_pair(no_position, event);
+  }
+  static void refuse_pair(Position first, const Event& second) {
+    detail::refuse_tie(detail::key_text(Key::of(*second.row)), detail::literal_text(second.at), first,
+                       second.position);
+  }
+
+  // All events of the feed are known: no two of a key, truncates being of every key, may be equal.
+  void refuse_ties() {
+    const auto earlier = [](const Event* a, const Event* b) { return detail::less_values(a->at, b->at); };
+    std::vector<const Event*> truncates;
+    for (const Event& event : events_) {
+      if (event.kind == Kind::truncate) truncates.push_back(&event);
+    }
+    std::ranges::stable_sort(truncates, earlier);
+    for (std::size_t i = 1; i < truncates.size(); ++i)
+      refuse_equal_truncates(truncates[i - 1]->at, truncates[i - 1]->position, *truncates[i]);
+    for (Progress& key : keys_) {
+      std::ranges::stable_sort(key.events, earlier);
+      for (std::size_t i = 0; i < key.events.size(); ++i) {
+        const Event& event = *key.events[i];
+        if (i != 0 && !earlier(key.events[i - 1], &event)) refuse_pair(key.events[i - 1]->position, event);
+        const auto truncate = std::ranges::lower_bound(truncates, &event, earlier);
+        if (truncate != truncates.end() && !earlier(&event, *truncate))
+          refuse_pair((*truncate)->position, event);
+      }
+    }
+  }
+
+  // --- The outcome ---
+
+  void finish(Progress& key) {
+    if (key.dirty) remember(key);
+    const bool was = key.slot != nullptr;
+    const bool is = key.now.live;
+    if (was && is) {
+      finish_row(key);
+    } else if (was) {
+      finish_erase(key);
+    } else if (is) {
+      count_folded(key, 1);
+      plan_insert(key);
+    } else {
+      count_folded(key, key.by_truncate ? 0 : 1);
+      if (!key.by_truncate && key.effective != 0) ++metrics().skipped;
+    }
+  }
+
+  // All but `own` of the events of a key were folded into others.
+  void count_folded(const Progress& key, std::size_t own) {
+    if (key.effective > own) metrics().dropped_duplicates += key.effective - own;
+  }
+
+  void finish_erase(Progress& key) {
+    Planned<Row>& entry = plan_.touch(*key.slot);
+    entry.outcome = Outcome::erase;
+    ++metrics().deleted;
+    if (key.by_truncate) {
+      count_folded(key, 0);
+      ++metrics().not_matched_by_source_deleted;
+      entry.position = truncate_->position;
+    } else {
+      count_folded(key, 1);
+      ++metrics().matched_deleted;
+      entry.position = key.position;
+    }
+  }
+
+  void finish_row(Progress& key) {
+    count_folded(key, 1);
+    std::optional<Holder<Row>> after;
+    if (key.touched) after = changed_row(key);
+    if (!after) {
+      if (key.effective != 0) ++metrics().unchanged;
+      return;
+    }
+    Planned<Row>& entry = plan_.touch(*key.slot);
+    entry.after = std::move(after);
+    entry.outcome = Outcome::update;
+    entry.position = key.position;
+    ++metrics().updated;
+    ++(key.effective != 0 ? metrics().matched_updated : metrics().not_matched_by_source_updated);
+  }
+
+  void plan_insert(Progress& key) {
+    Planned<Row>& entry = plan_.add();
+    if constexpr (Columns::whole && !key_as_is)
+      Columns::require_key(static_cast<const Row&>(*key.winner), *key.first);
+    entry.after = made_row(key);
+    if constexpr (!Columns::whole) Columns::require_key(entry.after->get(), *key.first);
+    entry.outcome = Outcome::insert;
+    entry.position = key.position;
+    ++metrics().inserted;
+  }
+
+  std::optional<Holder<Row>> changed_row(Progress& key) {
+    if constexpr (Columns::whole) {
+      if (key_as_is && detail::same_or(false, key.slot->get(), static_cast<const Row&>(*key.winner)))
+        return std::nullopt;
+    }
+    Holder<Row> made = made_row(key);
+    if (detail::same_or(false, key.slot->get(), std::as_const(made).get())) return std::nullopt;
+    return made;
+  }
+
+  // The key of an event that is a row is the key of that row.
+  static constexpr bool key_as_is = std::same_as<typename Key::SourceParts, typename Key::TargetParts>;
+
+  Holder<Row> made_row(Progress& key) {
+    if constexpr (by_column) {
+      return Holder<Row>(std::move(*key.row));
+    } else if (key.winner == nullptr) {
+      return Holder<Row>(std::move(*key.row));
+    } else if constexpr (Columns::whole) {
+      Holder<Row> made = detail::hold_row<Row>(*key.winner);
+      if constexpr (!key_as_is) Columns::set_key(made.get(), *key.winner);
+      return made;
+    } else {
+      Row made = key.slot != nullptr && !key.fresh ? key.slot->get() : Row{};
+      Columns::copy(made, *key.winner);
+      return Holder<Row>(std::move(made));
+    }
+  }
+
+  // --- What is remembered ---
+
+  void remember(Progress& key) {
+    KeySequences<Seq>& now = key.now;
+    if (!now.live && covered(now.erased)) {  // the truncate says it all
+      if (key.item != nullptr) change().changes.push_back({key.item, nullptr});
+      return;
+    }
+    if (!now.live) now.erased_at = time();
+    auto stored = key.slot != nullptr ? Key::stored(CoreType::key_of(key.slot->get()))
+                                      : Key::stored(Key::of(*key.first));
+    change().changes.push_back(
+        {key.item, std::make_unique<Item>(Item{std::move(stored), std::move(now), key.hash})});
+    now.live = change().changes.back().fresh->value.live;
+  }
+
+  bool covered(const std::optional<Seq>& at) const {
+    return truncate_ != nullptr && not_after(at, truncate_->at);
+  }
+
+  // Keys that no row had and no event names.
+  void drop_truncated() {
+    if (truncate_ == nullptr) return;
+    change().truncated = std::make_unique<const Seq>(truncate_->at);
+    if (state_ == nullptr) return;
+    state_->keys.for_each([&](Item& item) {
+      const bool visited =
+          index_.find(item.hash, [&](const Progress& key) { return key.item == &item; }) != nullptr;
+      if (!visited && covered(std::max(item.value.erased, item.value.set, before_optional)))
+        change().changes.push_back({&item, nullptr});
+    });
+  }
+
+  void keep_state() {
+    if constexpr (Feed::template has<FeedPart::tombstones>) {
+      const TombstoneRule& rule = feed_.template get<FeedPart::tombstones>().rule;
+      if (state_ == nullptr && update_ == nullptr) return;
+      if (const auto* last = std::get_if<KeepLastVersions>(&rule)) {
+        change().keep = last->count;
+      } else {
+        change().keep_since = time() - std::get<KeepFor>(rule).duration;
+      }
+    }
+    plan_.sequences = std::move(update_);
+  }
+
+  Update& change() {
+    if (update_ == nullptr) update_ = std::make_unique<Update>();
+    return *update_;
+  }
+
+  Timestamp time() {
+    if (!time_) time_ = core_.now();
+    return *time_;
+  }
+
+  bool source_rows_add_up() const noexcept {
+    const Metrics& m = plan_.metrics;
+    return m.source_rows == m.inserted + m.matched_updated + m.matched_deleted + m.unchanged + m.skipped +
+                                m.dropped_duplicates + m.dropped_late;
+  }
+
+  const CoreType& core_;
+  const Feed& feed_;
+  Plan<Row>& plan_;
+  const State* state_ = nullptr;
+  std::vector<Event> events_;
+  Position truncate_index_ = no_position;
+  const Event* truncate_ = nullptr;  // the truncate that counts
+  std::deque<Progress> keys_;
+  KeyIndex<Progress> index_;
+  std::unique_ptr<Update> update_;
+  std::optional<Timestamp> time_;
+};
+
+}  // namespace keyfold::detail

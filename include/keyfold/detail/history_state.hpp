@@ -1,0 +1,79 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/detail/sequence_state.hpp>
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+/// What apply_changes() remembers for history rows (SCD type 2): the events that no row shows as they were.
+namespace keyfold::detail {
+
+/// An event as it came in.
+template <class Row, class Seq>
+struct RawEvent {
+  Seq at;
+  std::optional<Row> row;   // none: a delete
+  std::vector<bool> given;  // for each column whether the event brought a value; empty: all
+
+  bool complete() const noexcept { return given.empty(); }
+};
+
+template <class Key, class Row, class Seq>
+class HistoryState final : public SequenceState {
+ public:
+  using Event = RawEvent<Row, Seq>;
+  using States = KeyedStates<Key, std::vector<Event>>;
+  using Item = typename States::Item;
+
+  std::unique_ptr<SequenceState> clone() const override {
+    auto copy = std::make_unique<HistoryState>();
+    copy->keys.reserve(keys.size());
+    keys.for_each([&](const Item& item) {
+      copy->keys.add(std::make_unique<Item>(Item{item.key, item.value, item.hash}));
+    });
+    return copy;
+  }
+
+  std::size_t bytes() const noexcept override { return keys.bytes(); }
+
+  States keys;
+};
+
+/// The change that a feed makes to that state.
+template <class State>
+class HistoryUpdate final : public SequenceUpdate {
+ public:
+  using Item = typename State::Item;
+
+  void stage(std::unique_ptr<SequenceState>& place) override {
+    if (place == nullptr) made_ = std::make_unique<State>();
+    state_ = made_ != nullptr ? made_.get() : static_cast<State*>(place.get());
+    state_->keys.reserve(detail::count_added(changes));
+    place_ = &place;
+  }
+
+  void publish() noexcept override {
+    if (made_ != nullptr) *place_ = std::move(made_);
+    for (ItemChange<Item>& change : changes) {
+      if (change.fresh == nullptr) {
+        state_->keys.drop(*change.old);
+      } else if (change.old == nullptr) {
+        state_->keys.add(std::move(change.fresh));
+      } else {
+        state_->keys.replace(*change.old, std::move(change.fresh));
+      }
+    }
+  }
+
+  std::vector<ItemChange<Item>> changes;
+
+ private:
+  std::unique_ptr<State> made_;
+  State* state_ = nullptr;
+  std::unique_ptr<SequenceState>* place_ = nullptr;
+};
+
+}  // namespace keyfold::detail

@@ -1,0 +1,31 @@
+// expect: keyfold: columns_only<>() and columns_except<>() name columns of the events
+#include <keyfold/keyfold.hpp>
+
+#include <boost/describe/class.hpp>
+
+namespace kf = keyfold;
+
+struct Product {
+  int id = 0;
+  std::string name;
+  int from = 0;
+  std::optional<int> to;
+};
+struct Event {
+  int id = 0;
+  char op = 'U';
+  std::string name;
+  int seq = 0;
+};
+BOOST_DESCRIBE_STRUCT(Product, (), (id, name, from, to))
+BOOST_DESCRIBE_STRUCT(Event, (), (id, op, name, seq))
+using Products = kf::Table<Product, kf::Key<&Product::id>>;
+using History = kf::Table<Product, kf::Key<&Product::id, &Product::from>>;
+
+void load(Products& table, const std::vector<Event>& events) {
+#ifdef KEYFOLD_MISTAKE
+  table.apply_changes(events).sequence_by<&Event::seq>().columns_except<&Product::name>().execute();
+#else
+  table.apply_changes(events).sequence_by<&Event::seq>().columns_except<&Event::name>().execute();
+#endif
+}

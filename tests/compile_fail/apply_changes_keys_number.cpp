@@ -1,0 +1,31 @@
+// expect: keyfold: keys<>() needs one member of the source for each part of the table's key
+#include <keyfold/keyfold.hpp>
+
+#include <boost/describe/class.hpp>
+
+namespace kf = keyfold;
+
+struct Product {
+  int id = 0;
+  std::string name;
+  int from = 0;
+  std::optional<int> to;
+};
+struct Event {
+  int id = 0;
+  char op = 'U';
+  std::string name;
+  int seq = 0;
+};
+BOOST_DESCRIBE_STRUCT(Product, (), (id, name, from, to))
+BOOST_DESCRIBE_STRUCT(Event, (), (id, op, name, seq))
+using Products = kf::Table<Product, kf::Key<&Product::id>>;
+using History = kf::Table<Product, kf::Key<&Product::id, &Product::from>>;
+
+void load(Products& table, const std::vector<Event>& events) {
+#ifdef KEYFOLD_MISTAKE
+  table.apply_changes(events).keys<&Event::id, &Event::seq>().sequence_by<&Event::seq>().execute();
+#else
+  table.apply_changes(events).keys<&Event::id>().sequence_by<&Event::seq>().execute();
+#endif
+}

@@ -1,0 +1,37 @@
+// expect: keyfold: apply_changes() needs the column lists of the row and the event to copy columns by name
+#include <keyfold/keyfold.hpp>
+
+#include <boost/describe/class.hpp>
+
+namespace kf = keyfold;
+
+struct Product {
+  int id = 0;
+  std::string name;
+  int from = 0;
+  std::optional<int> to;
+};
+struct Event {
+  int id = 0;
+  char op = 'U';
+  std::string name;
+  int seq = 0;
+};
+BOOST_DESCRIBE_STRUCT(Product, (), (id, name, from, to))
+BOOST_DESCRIBE_STRUCT(Event, (), (id, op, name, seq))
+using Products = kf::Table<Product, kf::Key<&Product::id>>;
+using History = kf::Table<Product, kf::Key<&Product::id, &Product::from>>;
+
+struct Bare {
+  int id = 0;
+  int seq = 0;
+};
+
+void load(Products& table, const std::vector<Event>& events) {
+#ifdef KEYFOLD_MISTAKE
+  static_cast<void>(events);
+  table.apply_changes(std::vector<Bare>()).keys<&Bare::id>().sequence_by<&Bare::seq>().execute();
+#else
+  table.apply_changes(events).sequence_by<&Event::seq>().execute();
+#endif
+}
