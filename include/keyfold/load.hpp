@@ -191,6 +191,7 @@ class Loads {
                           const Incoming& incoming) {
     detail::Join<Row, Value, Condition> join(condition);
     incoming.for_each([&](const Value& row, Position) { join.add(row); });
+    if (join.empty()) return;
     join.build();
     for (const auto& slot : core.scan()) {
       if (join.holds_for(slot.get())) planner.mark(slot);

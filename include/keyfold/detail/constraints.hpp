@@ -25,46 +25,28 @@ std::string describe(const Row& row, Position position) {
   return out;
 }
 
-/// A constraint whatever its condition is made of.
+/// A constraint whatever its condition is made of. Copies of a table share the condition.
 template <class Row>
-class Check {
- public:
-  explicit Check(Constraint about) : about_(std::move(about)) {}
-  virtual ~Check() = default;
-  Check(const Check&) = delete;
-  Check& operator=(const Check&) = delete;
-
-  const Constraint& about() const noexcept { return about_; }
-
-  /// As SQL judges a CHECK: unknown does not violate it.
-  virtual bool violated_by(const Row& row) const = 0;
-
- private:
-  Constraint about_;
+struct Check {
+  Constraint about;
+  std::shared_ptr<const void> condition;
+  bool (*violated)(const void* condition, const Row& row);
 };
 
-template <class Row, class Condition>
-class CheckOf final : public Check<Row> {
- public:
-  CheckOf(Constraint about, Condition condition)
-      : Check<Row>(std::move(about)), condition_(std::move(condition)) {}
-
-  bool violated_by(const Row& row) const override {
-    return detail::is_false(detail::truth_for(condition_, row));
-  }
-
- private:
-  Condition condition_;
-};
-
-/// In the order in which they were given. Shared by the copies of a table.
+/// In the order in which they were given.
 template <class Row>
-using Checks = std::vector<std::shared_ptr<const Check<Row>>>;
+using Checks = std::vector<Check<Row>>;
+
+/// As SQL judges a CHECK: unknown does not violate it.
+template <class Condition, class Row>
+bool violates(const void* condition, const Row& row) {
+  return detail::is_false(detail::truth_for(*static_cast<const Condition*>(condition), row));
+}
 
 template <class KeyParts, class Row>
 void require_met(const Check<Row>& check, const Row& row, Position position) {
-  if (!check.violated_by(row)) return;
-  const auto& [name, condition] = check.about();
+  if (!check.violated(check.condition.get(), row)) return;
+  const auto& [name, condition] = check.about;
   const std::string key = detail::key_text(KeyParts::of(row));
   throw CheckViolation("the constraint '" + name + "', " + condition + ", is violated by " +
                            detail::describe(row, position) + " with key " + key +
@@ -74,7 +56,7 @@ void require_met(const Check<Row>& check, const Row& row, Position position) {
 
 template <class Row>
 auto find_check(const Checks<Row>& checks, std::string_view name) {
-  return std::ranges::find_if(checks, [&](const auto& check) { return check->about().name == name; });
+  return std::ranges::find_if(checks, [&](const auto& check) { return check.about.name == name; });
 }
 
 /// Throws ConstraintExists, CheckViolation, and what the condition throws. Strong guarantee. O(table).
@@ -82,11 +64,13 @@ template <class CoreType, class Condition>
 void add_check(CoreType& core, std::string name, Condition condition) {
   using Row = typename CoreType::RowType;
   const auto present = detail::find_check<Row>(core.checks, name);
-  if (present != core.checks.end()) throw ConstraintExists(name, (*present)->about().condition);
-  Constraint about{std::move(name), detail::condition_text(condition)};
-  auto check = std::make_shared<const CheckOf<Row, Condition>>(std::move(about), std::move(condition));
+  if (present != core.checks.end()) throw ConstraintExists(name, present->about.condition);
+  std::string text = detail::condition_text(condition);
+  Check<Row> check{{std::move(name), std::move(text)},
+                   std::make_shared<const Condition>(std::move(condition)),
+                   &violates<Condition, Row>};
   for (const auto& slot : core.scan())
-    detail::require_met<typename CoreType::KeyParts, Row>(*check, slot.get(), no_position);
+    detail::require_met<typename CoreType::KeyParts, Row>(check, slot.get(), no_position);
   core.checks.push_back(std::move(check));
 }
 
@@ -101,7 +85,7 @@ void remove_check(CoreType& core, std::string_view name) {
 template <class Row>
 std::vector<Constraint> constraints_of(const Checks<Row>& checks) {
   std::vector<Constraint> out;
-  for (const auto& check : checks) out.push_back(check->about());
+  for (const auto& check : checks) out.push_back(check.about);
   return out;
 }
 

@@ -73,7 +73,7 @@ constexpr auto equality_of(const Column<Side::source, S>& a, const Column<Side::
 }
 template <class Row, class Source, bool null_safe, auto T, auto S>
 constexpr auto equality_of(const Column<Side::target, T>& a, const Column<Side::source, S>& b) {
-  return equality_of<Row, Source, null_safe>(b, a);
+  return detail::equality_of<Row, Source, null_safe>(b, a);
 }
 
 /// The terms that a condition joins with &&.
@@ -89,15 +89,16 @@ constexpr auto equalities_of(const Condition&) {
 }
 template <class Row, class Source, class A, class B>
 constexpr auto equalities_of(const Comparison<Equal, A, B>& comparison) {
-  return equality_of<Row, Source, false>(comparison.a, comparison.b);
+  return detail::equality_of<Row, Source, false>(comparison.a, comparison.b);
 }
 template <class Row, class Source, class A, class B>
 constexpr auto equalities_of(const Same<A, B>& comparison) {
-  return equality_of<Row, Source, true>(comparison.a, comparison.b);
+  return detail::equality_of<Row, Source, true>(comparison.a, comparison.b);
 }
 template <class Row, class Source, class A, class B>
 constexpr auto equalities_of(const Logic<And, A, B>& both) {
-  return std::tuple_cat(equalities_of<Row, Source>(both.a), equalities_of<Row, Source>(both.b));
+  return std::tuple_cat(detail::equalities_of<Row, Source>(both.a),
+                        detail::equalities_of<Row, Source>(both.b));
 }
 
 /// Source rows, asked whether a condition holds for a target row and any of them. The rows must outlive it.
@@ -105,9 +106,10 @@ template <class Row, class Source, class Condition>
 class Join {
  public:
   explicit Join(const Condition& condition)
-      : condition_(condition), equalities_(equalities_of<Row, Source>(condition)) {}
+      : condition_(condition), equalities_(detail::equalities_of<Row, Source>(condition)) {}
 
   void add(const Source& row) { items_.push_back({&row}); }
+  bool empty() const noexcept { return items_.empty(); }
 
   /// Requires: all rows are added, and it is called once.
   void build() {
@@ -133,7 +135,7 @@ class Join {
   }
 
  private:
-  using Equalities = decltype(equalities_of<Row, Source>(std::declval<const Condition&>()));
+  using Equalities = decltype(detail::equalities_of<Row, Source>(std::declval<const Condition&>()));
   static constexpr std::size_t equality_count = std::tuple_size_v<Equalities>;
   static constexpr bool hashed = equality_count > 0;
 

@@ -120,7 +120,7 @@ class ReplaceUsing {
 
   void run() {
     collect();
-    mark_leaving();
+    if (wanted_.size() != 0) mark_leaving();
     for (Incoming<Row>& incoming : rows_) planner_.arrive(std::move(incoming.row), incoming.position);
     planner_.remove_marked();
   }
