@@ -127,6 +127,13 @@ TEST_CASE("a late row does not resurrect a deleted key") {
   CHECK(rows_of(table) == Rows{row(1, "again")});
 }
 
+TEST_CASE("a late delete of a row that the same load made counts as late") {
+  Orders table;
+  CHECK(load(table, {set(1, "a", 20), gone(1, 10)}).metrics().dropped_late == 1);
+  CHECK(load(table, {set(1, "b", 30), gone(1, 25)}).metrics().dropped_late == 1);
+  CHECK(rows_of(table) == Rows{row(1, "b")});
+}
+
 TEST_CASE("a delete of a key that never was is remembered, without a version") {
   Orders table;
   const auto result = load(table, {gone(1, 5)});

@@ -355,11 +355,10 @@ class CurrentPlanner {
       if (!key.row) key.row = key.slot->get();
       return reset_older(key, at);
     } else {
-      if (!not_after(key.now.base, at)) return false;
-      key.now.base.reset();
+      if (key.slot == nullptr || key.fresh || !not_after(key.now.base, at)) return false;
       key.fresh = true;
-      const bool visible = key.winner != nullptr || reset_uncopied(key);
-      key.touched = true;
+      const bool visible = reset_uncopied(key);
+      key.touched = key.touched || visible;
       return visible;
     }
   }
@@ -379,10 +378,6 @@ class CurrentPlanner {
         *key.row.*Member = defaults.*Member;
       }
     });
-    for (std::optional<Seq>& set : key.now.columns) {
-      if (not_after(set, at)) set.reset();
-    }
-    if (not_after(key.now.base, at)) key.now.base.reset();
     key.touched = key.touched || reset;
     return reset;
   }

@@ -126,8 +126,7 @@ class Workspace : public CoreType {
 
   /// Plans the net effect of all writes on the table.
   void plan_commit(Plan<Row>& plan) {
-    if (this->sequences_changed != 0)
-      plan.sequences = std::make_unique<SequenceHandover>(this->sequences);
+    if (this->sequences_changed != 0) plan.sequences = std::make_unique<SequenceHandover>(this->sequences);
     std::unordered_map<std::uint64_t, const SlotType*> gone(taken_);
     for (const SlotType& slot : this->rows) {
       if (slot.order >= first_new_) continue;
