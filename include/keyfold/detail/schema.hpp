@@ -1,0 +1,197 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/detail/archive.hpp>
+#include <keyfold/detail/type_text.hpp>
+#include <keyfold/schema.hpp>
+#include <keyfold/snapshot_error.hpp>
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// What rows are made of, as a file says it, and rows of files that say something else than the program.
+namespace keyfold::detail {
+
+struct StoredColumn {
+  std::string name;
+  std::string type;
+  bool operator==(const StoredColumn&) const = default;
+};
+
+struct StoredSchema {
+  bool is_object = false;           // rows write themselves with serialize()
+  std::uint32_t class_version = 0;  // of the row, as Boost.Serialization knows it
+  std::vector<StoredColumn> columns{};
+  bool operator==(const StoredSchema&) const = default;
+};
+
+template <class Row, auto... Members>
+std::vector<StoredColumn> stored_columns(MemberList<Members...>) {
+  return {{std::string(member_name<Members>), detail::type_text_in<member_t<Members>, Row>()}...};
+}
+
+template <class Row>
+StoredSchema schema_of() {
+  constexpr CodecKind kind = codec_kind_v<Row>;
+  static_assert(kind == CodecKind::object || kind == CodecKind::record,
+                "keyfold: a row to be saved needs a column list (BOOST_DESCRIBE_STRUCT or columns_of) or a "
+                "serialize()");
+  static_assert(std::is_default_constructible_v<Row>,
+                "keyfold: a row to be loaded must be default constructible");
+  StoredSchema schema;
+  schema.is_object = kind == CodecKind::object;
+  if constexpr (kind == CodecKind::object) {
+    schema.class_version = static_cast<std::uint32_t>(boost::serialization::version<Row>::value);
+  } else if constexpr (kind == CodecKind::record) {
+    schema.columns = detail::stored_columns<Row>(columns_list<Row>{});
+  }
+  return schema;
+}
+
+inline void put_schema(ByteBuffer& out, const StoredSchema& schema) {
+  detail::put_u8(out, schema.is_object ? 1 : 0);
+  detail::put_u32(out, schema.class_version);
+  detail::put_count(out, schema.columns.size());
+  for (const StoredColumn& column : schema.columns) {
+    detail::put_text(out, column.name);
+    detail::put_text(out, column.type);
+  }
+}
+
+/// Throws DecodeError.
+inline StoredSchema get_schema(ByteReader& in) {
+  StoredSchema schema;
+  schema.is_object = detail::get_flag(in);
+  schema.class_version = detail::get_u32(in);
+  const std::size_t count = detail::get_u32(in);
+  if (count > in.left() / 8) in.fail("more columns than the bytes can hold");
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string name(detail::get_text(in));
+    for (const StoredColumn& earlier : schema.columns) {
+      if (earlier.name == name) in.fail("the column '" + name + "' is there twice");
+    }
+    schema.columns.push_back({std::move(name), std::string(detail::get_text(in))});
+  }
+  return schema;
+}
+
+template <class Row>
+std::string_view name_now(std::string_view stored) {
+  if constexpr (requires { schema_changes<Row>::renamed; }) {
+    for (const RenamedColumn& column : schema_changes<Row>::renamed) {
+      if (column.stored == stored) return column.now;
+    }
+  }
+  return stored;
+}
+
+template <class Row>
+bool is_dropped(std::string_view stored) {
+  if constexpr (requires { schema_changes<Row>::dropped; }) {
+    for (const std::string_view name : schema_changes<Row>::dropped) {
+      if (name == stored) return true;
+    }
+  }
+  return false;
+}
+
+/// Reads rows that were written under some schema into the row type of the program.
+template <class Row>
+class RowDecoder {
+ public:
+  /// Throws SchemaMismatch, UnsupportedFormat, DecodeError if a type that is to be skipped is none.
+  explicit RowDecoder(const StoredSchema& stored) {
+    const StoredSchema present = detail::schema_of<Row>();
+    if (stored.is_object != present.is_object) refuse_row(stored);
+    if (stored.class_version > present.class_version)
+      throw UnsupportedFormat("the class of the rows", stored.class_version, present.class_version);
+    if (stored.columns == present.columns) return;
+    evolved_ = true;
+    names_.reserve(stored.columns.size());
+    for (const StoredColumn& column : stored.columns) add_step(column, present);
+  }
+
+  /// Throws what Decoder throws.
+  void read(Decoder& in, Row& row) const {
+    if (!evolved_) return in.get(row);
+    if constexpr (codec_kind_v<Row> == CodecKind::record) {
+      const NestingScope scope = in.descend();
+      for (const Step& step : steps_) {
+        if (step.get != nullptr) {
+          step.get(in, row);
+        } else {
+          skippers_[step.skipper].skip(in.in());
+        }
+      }
+    }
+  }
+
+  /// The fewest bytes that a row can take in the file.
+  std::size_t least_size() const noexcept { return evolved_ ? 0 : detail::least_size<Row>(); }
+
+ private:
+  struct Step {
+    void (*get)(Decoder&, Row&);  // null: the column is skipped
+    std::size_t skipper;
+  };
+
+  [[noreturn]] static void refuse_row(const StoredSchema& stored) {
+    const char* const object = "an object that writes itself";
+    const char* const record = "columns";
+    throw SchemaMismatch("<row>", stored.is_object ? object : record, stored.is_object ? record : object,
+                         "load it into the row type that wrote it, and copy its rows");
+  }
+
+  void add_step(const StoredColumn& column, const StoredSchema& present) {
+    const std::string_view name = detail::name_now<Row>(column.name);
+    for (std::size_t i = 0; i < present.columns.size(); ++i) {
+      if (present.columns[i].name != name) continue;
+      if (present.columns[i].type != column.type) {
+        throw SchemaMismatch(column.name, column.type, present.columns[i].type,
+                             "give the column its old type, or give the new one another name and name the "
+                             "old one in schema_changes<>::dropped");
+      }
+      for (const std::string_view earlier : names_) {
+        if (earlier == name)
+          throw SchemaMismatch(column.name, column.type, "column '" + std::string(name) + "' for two",
+                               "correct schema_changes<>::renamed");
+      }
+      names_.push_back(name);
+      steps_.push_back({getter(i), 0});
+      return;
+    }
+    if (!detail::is_dropped<Row>(column.name)) {
+      throw SchemaMismatch(column.name, column.type, "no such column",
+                           "say in schema_changes<> that it was renamed or dropped");
+    }
+    types_.push_back(std::make_unique<std::string>(column.type));
+    skippers_.emplace_back(*types_.back());
+    steps_.push_back({nullptr, skippers_.size() - 1});
+  }
+
+  template <auto Member>
+  static void get_column(Decoder& in, Row& row) {
+    in.get(row.*Member);
+  }
+  static auto getter(std::size_t column) -> void (*)(Decoder&, Row&) {
+    if constexpr (codec_kind_v<Row> == CodecKind::record) {
+      return [&]<auto... Members>(MemberList<Members...>) {
+        constexpr void (*getters[])(Decoder&, Row&) = {&RowDecoder::get_column<Members>...};
+        return getters[column];
+      }(columns_list<Row>{});
+    } else {
+      return nullptr;
+    }
+  }
+
+  bool evolved_ = false;
+  std::vector<Step> steps_;
+  std::vector<std::string_view> names_;
+  std::vector<std::unique_ptr<std::string>> types_;
+  std::vector<TypeSkipper> skippers_;
+};
+
+}  // namespace keyfold::detail
