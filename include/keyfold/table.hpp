@@ -34,6 +34,10 @@
 
 namespace keyfold {
 
+namespace detail {
+struct CoreAccess;
+}  // namespace detail
+
 /// Rows of a plain struct, unique by key, in memory. Every write is one atomic commit with a version, counts
 /// and a record in the history. Threads: any number may read at once; a write, preview() included, needs the
 /// table for itself.
@@ -305,6 +309,9 @@ class Table
   friend class AsOfView;
   template <class>
   friend class Transaction;
+  friend struct detail::CoreAccess;
+
+  explicit Table(std::unique_ptr<Core> core) noexcept : core_(std::move(core)) {}
 
   Result restore(detail::CommitNote note, Version version) {
     note.operation = "RESTORE";

@@ -22,7 +22,7 @@ template <class Row>
 struct CommitRecord {
   Version version = 0;
   Timestamp timestamp{};
-  std::string_view operation{};  // static storage
+  std::string_view operation{};  // static storage, or in the log's `operations`
   std::shared_ptr<const std::string> parameters{};
   Metrics metrics{};
   std::optional<std::string> metadata{};
@@ -82,6 +82,7 @@ class CommitLog {
   }
 
   const KeyFunctions<Row>& key;
+  std::vector<std::shared_ptr<const std::string>> operations;  // where those of loaded commits are stored
   std::deque<Record> records;          // ascending; a deque: they keep their address while others come and go
   std::vector<LogBlock<Row>> retired;  // ascending: blocks of expired versions that pinned ones may need
   Version oldest = 0;

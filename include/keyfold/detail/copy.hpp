@@ -43,6 +43,7 @@ class CoreCopy {
                             record.metrics, record.metadata, record.table_size, record.has_changes,
                             copy_block(record.block)});
     }
+    to.operations = from.operations;
     to.oldest = from.oldest;
     to.pinned = from.pinned;
     to.first_commit = from.first_commit;

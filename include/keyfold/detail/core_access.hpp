@@ -1,0 +1,28 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+namespace keyfold::detail {
+
+/// Reaches the state of a table, for what saves and loads it whole.
+struct CoreAccess {
+  template <class Table>
+  using core_t = typename Table::Core;
+
+  template <class Table>
+  static const core_t<Table>& core(const Table& table) noexcept {
+    return *table.core_;
+  }
+  template <class Table>
+  static core_t<Table>& core(Table& table) noexcept {
+    return *table.core_;
+  }
+  template <class Table>
+  static Table table_of(std::unique_ptr<core_t<Table>> core) {
+    return Table(std::move(core));
+  }
+};
+
+}  // namespace keyfold::detail

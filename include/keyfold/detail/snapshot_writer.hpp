@@ -1,0 +1,269 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <keyfold/detail/chunks.hpp>
+#include <keyfold/detail/core.hpp>
+#include <keyfold/detail/schema.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+/// Writing a table with its history. Changes are numbered in the order of the log, and whatever leads down to
+/// a change, a row or a later change of its key, names it by its number.
+namespace keyfold::detail {
+
+/// Called with the rows done and the rows in all; returns whether to go on. May be empty.
+using Progress = std::function<bool(std::uint64_t done, std::uint64_t all)>;
+
+inline constexpr std::array metric_fields{
+    &Metrics::source_rows,     &Metrics::inserted,        &Metrics::updated,
+    &Metrics::deleted,         &Metrics::unchanged,       &Metrics::skipped,
+    &Metrics::matched_updated, &Metrics::matched_deleted, &Metrics::not_matched_by_source_updated,
+    &Metrics::not_matched_by_source_deleted, &Metrics::dropped_duplicates, &Metrics::dropped_late};
+
+enum class ParametersAre : std::uint8_t { absent, text, those_before };
+
+template <auto... Members>
+std::vector<std::string> key_names(Parts<Members...>) {
+  return {std::string(member_name<Members>)...};
+}
+
+/// How many entries of a block have a before image, and how many not.
+struct EntryCounts {
+  std::uint64_t bare = 0;
+  std::uint64_t images = 0;
+};
+
+template <class Row>
+EntryCounts count_entries(const LogBlock<Row>& block) noexcept {
+  EntryCounts counts;
+  for (const auto* entry = block.first(); entry != nullptr; entry = block.next(entry))
+    ++(entry->has_before() ? counts.images : counts.bare);
+  return counts;
+}
+
+/// The numbers of the entries of a log, found by their addresses.
+template <class Row>
+class EntryNumbers {
+ public:
+  using Entry = LogEntry<Row>;
+
+  explicit EntryNumbers(const CommitLog<Row>& log) {
+    for (const LogBlock<Row>& block : log.retired) add(block);
+    for (const CommitRecord<Row>& record : log.records) add(record.block);
+    std::ranges::sort(ranges_, std::less<>(), &Range::first);
+  }
+
+  std::uint64_t size() const noexcept { return size_; }
+
+  /// Requires: an entry of the log.
+  std::uint64_t operator()(const Entry* entry) const noexcept {
+    const auto* const address = reinterpret_cast<const std::byte*>(entry);
+    if (!holds(last_, address)) {
+      const auto above = std::ranges::upper_bound(ranges_, address, std::less<>(), &Range::first);
+      last_ = static_cast<std::size_t>(above - ranges_.begin()) - 1;
+    }
+    const Range& range = ranges_[last_];
+    const auto offset = static_cast<std::size_t>(address - range.first);
+    if (range.stride != 0) return range.number + offset / range.stride;
+    const auto at = std::ranges::lower_bound(range.offsets, offset);
+    assert(at != range.offsets.end() && *at == offset);
+    return range.number + static_cast<std::uint64_t>(at - range.offsets.begin());
+  }
+
+ private:
+  struct Range {
+    const std::byte* first;
+    const std::byte* end;
+    std::uint64_t number;  // of its first entry
+    std::size_t stride;    // 0: entries differ in size, and their offsets are listed
+    std::vector<std::size_t> offsets;
+  };
+
+  bool holds(std::size_t range, const std::byte* address) const noexcept {
+    return range < ranges_.size() && !std::less<>()(address, ranges_[range].first) &&
+           std::less<>()(address, ranges_[range].end);
+  }
+
+  void add(const LogBlock<Row>& block) {
+    if (block.first() == nullptr) return;
+    const EntryCounts counts = detail::count_entries(block);
+    const auto* const first = reinterpret_cast<const std::byte*>(block.first());
+    Range range{first, first + counts.bare * Entry::bare_size + counts.images * Entry::image_size, size_, 0, {}};
+    if (counts.bare == 0) range.stride = Entry::image_size;
+    if (counts.images == 0) range.stride = Entry::bare_size;
+    if (range.stride == 0) {
+      range.offsets.reserve(counts.bare + counts.images);
+      for (const auto* entry = block.first(); entry != nullptr; entry = block.next(entry))
+        range.offsets.push_back(static_cast<std::size_t>(reinterpret_cast<const std::byte*>(entry) - first));
+    }
+    ranges_.push_back(std::move(range));
+    size_ += counts.bare + counts.images;
+  }
+
+  std::vector<Range> ranges_;
+  std::uint64_t size_ = 0;
+  mutable std::size_t last_ = 0;  // where the entry asked for last was
+};
+
+/// Writes one snapshot to `sink(std::span<const std::byte>)`.
+template <class CoreType, class Sink>
+class SnapshotWriter {
+ public:
+  using Row = typename CoreType::RowType;
+  using Entry = LogEntry<Row>;
+
+  SnapshotWriter(const CoreType& core, Sink& sink, const Progress& progress)
+      : core_(core), log_(*core.log), progress_(progress), numbers_(log_), chunks_(sink), encoder_(chunks_.buffer()) {}
+
+  void run() {
+    tell_progress();
+    put_header();
+    chunks_.flush(ChunkKind::header);
+    for (const LogBlock<Row>& block : log_.retired) {
+      put_counts(block);
+      end_element();
+      put_entries(block, true);
+    }
+    for (const CommitRecord<Row>& record : log_.records) {
+      put_record(record);
+      end_element();
+      put_entries(record.block, false);
+    }
+    put_rows();
+    put_names(core_.tags);
+    put_names(core_.applied);
+    chunks_.flush(ChunkKind::data);
+    tell_progress();
+    chunks_.finish();
+  }
+
+ private:
+  ByteBuffer& out() noexcept { return chunks_.buffer(); }
+
+  void end_element() {
+    if (!chunks_.is_full()) return;
+    chunks_.flush(ChunkKind::data);
+    tell_progress();
+  }
+
+  void tell_progress() {
+    if (progress_ && !progress_(rows_done_, core_.rows.size())) throw Cancelled("save()");
+  }
+
+  void put_time(const std::optional<Timestamp>& time) {
+    detail::put_u8(out(), time ? 1 : 0);
+    detail::put_number(out(), time ? std::int64_t{time->time_since_epoch().count()} : std::int64_t{0});
+  }
+
+  void put_header() {
+    detail::put_schema(out(), detail::schema_of<Row>());
+    detail::put_u8(out(), CoreType::ordered ? 1 : 0);
+    const auto key = detail::key_names(typename CoreType::KeyParts{});
+    detail::put_count(out(), key.size());
+    for (const std::string& name : key) detail::put_text(out(), name);
+    const bool empty_version_pinned = !log_.pinned.empty() && log_.pinned.front() == 0;
+    detail::put_u64(out(), log_.latest());
+    detail::put_u64(out(), log_.oldest);
+    detail::put_u8(out(), empty_version_pinned ? 1 : 0);
+    put_time(log_.first_commit);
+    put_time(log_.last_expired);
+    detail::put_u64(out(), core_.next_order);
+    for (const std::uint64_t count :
+         {std::uint64_t{log_.retired.size()}, std::uint64_t{log_.records.size()}, numbers_.size(),
+          std::uint64_t{core_.rows.size()}, std::uint64_t{core_.tags.size()}, std::uint64_t{core_.applied.size()}})
+      detail::put_u64(out(), count);
+  }
+
+  void put_counts(const LogBlock<Row>& block) {
+    const EntryCounts counts = detail::count_entries(block);
+    detail::put_u64(out(), counts.bare);
+    detail::put_u64(out(), counts.images);
+  }
+
+  void put_record(const CommitRecord<Row>& record) {
+    detail::put_u64(out(), record.version);
+    detail::put_number(out(), std::int64_t{record.timestamp.time_since_epoch().count()});
+    detail::put_text(out(), record.operation);
+    put_parameters(record.parameters);
+    detail::put_u8(out(), record.metadata ? 1 : 0);
+    if (record.metadata) detail::put_text(out(), *record.metadata);
+    for (const auto field : metric_fields) detail::put_u64(out(), record.metrics.*field);
+    detail::put_u64(out(), record.table_size);
+    put_counts(record.block);
+  }
+
+  void put_parameters(const std::shared_ptr<const std::string>& parameters) {
+    using enum ParametersAre;
+    const bool repeated = parameters != nullptr && parameters_ != nullptr && *parameters == *parameters_;
+    const auto form = parameters == nullptr ? absent : repeated ? those_before : text;
+    detail::put_u8(out(), static_cast<std::uint8_t>(form));
+    if (form == text) detail::put_text(out(), *parameters);
+    if (parameters != nullptr) parameters_ = parameters.get();
+  }
+
+  std::uint64_t reference_to(const Entry* entry) const noexcept {
+    return entry == nullptr ? 0 : numbers_(entry) + 1;
+  }
+
+  void put_entries(const LogBlock<Row>& block, bool is_retired) {
+    for (const Entry* entry = block.first(); entry != nullptr; entry = block.next(entry)) {
+      detail::put_u8(out(), static_cast<std::uint8_t>(entry->kind()));
+      detail::put_u64(out(), reference_to(entry->older));
+      if (is_retired) detail::put_u64(out(), entry->version());
+      if (!entry->leaves_row()) detail::put_u64(out(), entry->order());
+      if (entry->has_before()) encoder_.put(entry->before().get());
+      end_element();
+    }
+  }
+
+  void put_rows() {
+    for (const Slot<Row>& slot : core_.rows) {
+      if constexpr (FixedSize<Row>) {
+        std::byte* to = out().extend(detail::encoded_size<Row>() + 16);
+        to = detail::put_fixed(to, slot.get());
+        detail::store_number(to, reference_to(slot.newest));
+        detail::store_number(to + 8, slot.order);
+      } else {
+        encoder_.put(slot.get());
+        detail::put_u64(out(), reference_to(slot.newest));
+        detail::put_u64(out(), slot.order);
+      }
+      ++rows_done_;
+      end_element();
+    }
+  }
+
+  template <class Names>
+  void put_names(const Names& names) {
+    for (const auto& [name, number] : names) {
+      detail::put_text(out(), name);
+      detail::put_u64(out(), number);
+      end_element();
+    }
+  }
+
+  const CoreType& core_;
+  const CommitLog<Row>& log_;
+  const Progress& progress_;
+  EntryNumbers<Row> numbers_;
+  ChunkWriter<Sink> chunks_;
+  Encoder encoder_;
+  const std::string* parameters_ = nullptr;
+  std::uint64_t rows_done_ = 0;
+};
+
+/// Writes a table to `sink(std::span<const std::byte>)`. Throws what the sink throws, Cancelled, Error for a
+/// value that could not be loaded, and what a user's serialize() and progress callback throw.
+template <class CoreType, class Sink>
+void write_snapshot(const CoreType& core, Sink&& sink, const Progress& progress = {}) {
+  SnapshotWriter<CoreType, std::remove_reference_t<Sink>>(core, sink, progress).run();
+}
+
+}  // namespace keyfold::detail
