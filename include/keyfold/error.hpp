@@ -321,4 +321,14 @@ class TransactionEnded : public Error {
   TransactionEnded() : Error("this transaction has been committed or rolled back; begin a new one") {}
 };
 
+/// apply_changes() on the table of a store, which does not keep what it remembers.
+class SequencesNotDurable : public Error {
+ public:
+  SequencesNotDurable()
+      : Error(
+            "apply_changes() remembers sequences beside the rows, and a store does not keep them: after it is "
+            "opened again a late event would win; use apply_changes() on a table, and merge() its rows into "
+            "the store") {}
+};
+
 }  // namespace keyfold

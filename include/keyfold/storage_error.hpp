@@ -33,13 +33,10 @@ class IoError : public Error {
 /// directory again tells whether the commit was made.
 class CommitInDoubt : public IoError {
  public:
-  CommitInDoubt(const IoError& cause, Version version_in_doubt)
-      : IoError(std::string(cause.what()) + "; version " + std::to_string(version_in_doubt) +
+  CommitInDoubt(const IoError& cause, const std::string& what_is_in_doubt)
+      : IoError(std::string(cause.what()) + "; " + what_is_in_doubt +
                     " is in doubt and the store takes no more writes: open it again to see what it has",
-                cause.operation, cause.file, cause.code),
-        version(version_in_doubt) {}
-
-  Version version;
+                cause.operation, cause.file, cause.code) {}
 };
 
 /// The store takes no more writes, because an earlier one could not be made durable.

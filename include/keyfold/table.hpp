@@ -437,11 +437,19 @@ void Table<R, K, I...>::tag(std::string name, Version version) {
   core_->log->require_readable(version);
   const auto [at, added] = core_->tags.try_emplace(std::move(name), version);
   if (!added && at->second != version) throw TagExists(at->first, at->second);
+  if (!added || core_->journal == nullptr) return;
+  try {
+    core_->journal->tag(at->first, version);
+  } catch (...) {
+    core_->tags.erase(at);
+    throw;
+  }
 }
 
 template <class R, class K, class... I>
 void Table<R, K, I...>::untag(std::string_view name) {
   tagged(name);
+  if (core_->journal != nullptr) core_->journal->untag(name);
   core_->tags.erase(core_->tags.find(name));
 }
 
@@ -459,7 +467,9 @@ std::vector<Version> Table<R, K, I...>::expire(const Rule& rule) {
   const detail::WriteScope scope(core_->writing);
   const Version first = first_kept(rule);
   std::vector<Version> gone = detail::expiring(*core_, first);
-  detail::retire(*core_, first);
+  detail::retire(*core_, first, [&] {
+    if (core_->journal != nullptr) core_->journal->expire(first);
+  });
   detail::try_sweep(*core_);
   return gone;
 }

@@ -73,6 +73,7 @@ class Applier {
     for (Entry& entry : plan_.entries) {
       if (entry.needs_slot()) entry.fresh = detail::add_slot(core_, std::move(*entry.after));
     }
+    if (core_.journal != nullptr) core_.journal->commit(core_.log->records.back(), note.once, plan_);
   }
 
   void publish() noexcept {
@@ -132,7 +133,7 @@ class Applier {
 
   void record(CommitNote&& note, LogBlock<Row>&& block) {
     auto& records = core_.log->records;
-    Timestamp time = core_.options.clock();
+    Timestamp time = note.timestamp ? *note.timestamp : core_.options.clock();
     if (!records.empty()) time = std::max(time, detail::tick_after(records.back().timestamp));
     records.push_back({.version = core_.version() + 1,
                        .timestamp = time,
@@ -219,7 +220,9 @@ void publish_sequences(CoreType& core, Plan<typename CoreType::RowType>& plan) n
 /// Exception safety: strong. Complexity: O(entries) on average, and what the secondary indexes cost.
 template <class CoreType>
 bool apply(CoreType& core, Plan<typename CoreType::RowType>& plan, CommitNote&& note) {
-  const bool says_something = note.metadata || !note.once.empty() || core.options.record_empty_commits;
+  const bool says_something =
+      note.metadata || !note.once.empty() || note.timestamp || core.options.record_empty_commits;
+  if (plan.sequences != nullptr && core.journal != nullptr) throw SequencesNotDurable();
   if (plan.sequences != nullptr) plan.sequences->stage(core.sequences);
   if (plan.metrics.affected() == 0 && !says_something) {
     detail::publish_sequences(core, plan);

@@ -1,6 +1,8 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/fwd.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,6 +24,7 @@ struct CommitNote {
   std::shared_ptr<const std::string> parameters{};  // may be null
   std::optional<std::string> metadata{};
   std::vector<AppNumber> once{};
+  std::optional<Timestamp> timestamp{};  // of a commit that is made again from a journal
 };
 
 }  // namespace keyfold::detail

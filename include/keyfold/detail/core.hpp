@@ -1,6 +1,7 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/commit_journal.hpp>
 #include <keyfold/detail/commit_log.hpp>
 #include <keyfold/detail/constraints.hpp>
 #include <keyfold/detail/key_index.hpp>
@@ -149,6 +150,7 @@ struct Core {
   std::uint64_t sequences_changed = 0;  // how often
   std::uint64_t next_order = 0;
   std::uint32_t epoch = 0;
+  CommitJournal<Row>* journal = nullptr;  // of a store, which owns it
   bool writing = false;
 };
 

@@ -226,9 +226,10 @@ std::vector<Version> expiring(const CoreType& core, Version first) {
   return versions;
 }
 
-/// Makes all versions before `first` unreadable but for the tagged ones. Strong guarantee.
-template <class CoreType>
-void retire(CoreType& core, Version first) {
+/// Makes all versions before `first` unreadable but for the tagged ones; `announce()` is called when nothing
+/// else can fail, and not if there is nothing to do. Strong guarantee.
+template <class CoreType, class Announce>
+void retire(CoreType& core, Version first, Announce announce) {
   auto& log = *core.log;
   if (first == log.oldest && log.pinned.empty()) return;
   std::vector<Version> pinned = detail::tagged_before(core, first);
@@ -236,6 +237,8 @@ void retire(CoreType& core, Version first) {
       std::ranges::lower_bound(log.records, first, {}, &CommitRecord<typename CoreType::RowType>::version);
   const std::size_t blocks = log.retired.size() + static_cast<std::size_t>(kept_whole - log.records.begin());
   if (blocks > log.retired.capacity()) log.retired.reserve(std::max(blocks, 2 * log.retired.capacity()));
+
+  announce();
 
   // From here on nothing fails.
   for (auto record = log.records.begin(); record != kept_whole; ++record) {
@@ -254,6 +257,11 @@ void retire(CoreType& core, Version first) {
   log.records.erase(log.records.begin(), out);
   log.pinned.swap(pinned);
   log.oldest = first;
+}
+
+template <class CoreType>
+void retire(CoreType& core, Version first) {
+  detail::retire(core, first, [] {});
 }
 
 /// Frees what retired versions leave behind. Strong guarantee.

@@ -31,7 +31,7 @@ struct FrameChecks {
 
 using Magic = std::array<char, 8>;
 inline constexpr Magic log_magic{'K', 'F', 'L', 'O', 'G', '\r', '\n', '\x1A'};
-inline constexpr Magic snapshot_magic{'K', 'F', 'S', 'N', 'P', '\r', '\n', '\x1A'};
+inline constexpr Magic state_magic{'K', 'F', 'S', 'N', 'P', '\r', '\n', '\x1A'};
 inline constexpr Magic clean_magic{'K', 'F', 'C', 'L', 'N', '\r', '\n', '\x1A'};
 
 /// What the three kinds of file begin with: magic, format, a zero, `Count` numbers, and a CRC of all that.
@@ -95,11 +95,11 @@ struct SnapshotHeader {
 
   template <class Checks>
   void append(Bytes& out) const {
-    Layout::append<Checks>(out, snapshot_magic, {generation, base});
+    Layout::append<Checks>(out, state_magic, {generation, base});
   }
   template <class Checks>
   static SnapshotHeader read(ByteSpan file, const std::string& path) {
-    const auto [generation, base] = Layout::read<Checks>(file, snapshot_magic, path);
+    const auto [generation, base] = Layout::read<Checks>(file, state_magic, path);
     return {generation, base};
   }
 };

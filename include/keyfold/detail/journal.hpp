@@ -35,6 +35,9 @@ class SnapshotSink {
     if (buffer_.size() >= flush_size) flush();
   }
 
+  /// Bytes written so far.
+  std::uint64_t size() const noexcept { return length_; }
+
   void finish() {
     detail::append_number(buffer_, length_);
     sum_ = Checks::sum(buffer_, sum_);
