@@ -220,6 +220,9 @@ class MemoryDisk {
   std::size_t operations() const { return operations_; }
   bool fault_happened() const { return fault_ == Fault::none; }
 
+  // The process does nothing more.
+  void die() { dead_ = true; }
+
   // The process is gone, and what the kernel has stays.
   void kill() {
     schedule(Fault::none, 0);
@@ -346,6 +349,28 @@ class MemoryDisk {
   bool dead_ = false;
   bool dying_ = false;
   bool skip_directory_sync_ = false;
+};
+
+// A disk that outlives the stores that use it.
+struct SharedDisk {
+  using File = MemoryDisk::File;
+  using Lock = MemoryDisk::Lock;
+
+  std::string path(const std::string& name) const { return disk->path(name); }
+  std::vector<std::string> list() const { return disk->list(); }
+  Bytes read(const std::string& name) const { return disk->read(name); }
+  File create(const std::string& name) const { return disk->create(name); }
+  File open_to_append(const std::string& name) const { return disk->open_to_append(name); }
+  std::size_t write(File& file, std::span<const std::byte> bytes) const { return disk->write(file, bytes); }
+  void truncate(File& file, std::uint64_t size) const { disk->truncate(file, size); }
+  void sync(File& file) const { disk->sync(file); }
+  void rename(const std::string& from, const std::string& to) const { disk->rename(from, to); }
+  void remove(const std::string& name) const { disk->remove(name); }
+  void sync_directory() const { disk->sync_directory(); }
+  Lock lock(const std::string& name) const { return disk->lock(name); }
+  std::uint64_t draw() const { return disk->draw(); }
+
+  MemoryDisk* disk;
 };
 
 }  // namespace keyfold_test

@@ -262,6 +262,7 @@ class RecordReplayer {
     if (first < core_.log->oldest || first > core_.version())
       in.fail("it lets versions go that are not there");
     detail::retire(core_, first);
+    detail::try_sweep(core_);
   }
 
   static void finish(ByteReader& in) {
