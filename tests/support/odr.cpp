@@ -2,3 +2,4 @@
 #include <keyfold/csv.hpp>
 #include <keyfold/keyfold.hpp>
 #include <keyfold/print.hpp>
+#include <keyfold/snapshot.hpp>

@@ -361,7 +361,8 @@ class SnapshotReader {
 
   // Rows enter the index of keys some at a time, when their places in it have come from memory.
   void settle() {
-    for (std::size_t i = 0; i < std::exchange(unsettled_count_, 0); ++i) {
+    const std::size_t count = std::exchange(unsettled_count_, 0);
+    for (std::size_t i = 0; i < count; ++i) {
       const auto [hash, slot] = unsettled_[i];
       const auto key = CoreType::key_of(slot->get());
       if (core_->find(key, hash) != nullptr) fail("the key " + detail::key_text(key) + " is there twice");
