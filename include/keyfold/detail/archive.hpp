@@ -81,7 +81,9 @@ std::byte* put_fixed(std::byte* to, const T& value) {
     to[3] = static_cast<std::byte>(unsigned{value.day()});
     return to + 4;
   } else if constexpr (kind == CodecKind::array) {
-    for (const auto& element : value) to = detail::put_fixed(to, element);
+    if constexpr (array_traits<T>::size != 0) {
+      for (const auto& element : value) to = detail::put_fixed(to, element);
+    }
     return to;
   } else if constexpr (kind == CodecKind::tuple) {
     std::apply([&](const auto&... part) { ((to = detail::put_fixed(to, part)), ...); }, value);
@@ -138,7 +140,9 @@ const std::byte* get_fixed(const ByteReader& in, const std::byte* from, T& value
                                         std::chrono::day(std::to_integer<unsigned>(from[3])));
     return from + 4;
   } else if constexpr (kind == CodecKind::array) {
-    for (auto& element : value) from = detail::get_fixed(in, from, element);
+    if constexpr (array_traits<T>::size != 0) {
+      for (auto& element : value) from = detail::get_fixed(in, from, element);
+    }
     return from;
   } else if constexpr (kind == CodecKind::tuple) {
     std::apply([&](auto&... part) { ((from = detail::get_fixed(in, from, part)), ...); }, value);
