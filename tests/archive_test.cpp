@@ -253,23 +253,40 @@ TEST_CASE("a described class is its columns, one in a class of its own included;
   check_bytes(Listed{5, 7}, "0500");
 }
 
-TEST_CASE("a serialize() of the user's is asked, wherever it stands; its bytes are framed and have a version") {
+TEST_CASE(
+    "a serialize() of the user's is asked, wherever it stands; its bytes are framed and have a version") {
   // size, version, then what it writes
-  check_bytes(Person("Al", {1}), "0e00000002000000" "02000000416c" "0100000001000000");
-  check_bytes(Outside{258}, "0400000000000000" "02010000");
-  check_bytes(Beside{258}, "0400000000000000" "02010000");
-  CHECK(encoded(Both{3}) == "0100000000000000" "03");
+  check_bytes(Person("Al", {1}),
+              "0e00000002000000"
+              "02000000416c"
+              "0100000001000000");
+  check_bytes(Outside{258},
+              "0400000000000000"
+              "02010000");
+  check_bytes(Beside{258},
+              "0400000000000000"
+              "02010000");
+  CHECK(encoded(Both{3}) ==
+        "0100000000000000"
+        "03");
   Pupil pupil;
   pupil.form = 6;
-  check_bytes(pupil, "1400000000000000" "0800000002000000" "0000000000000000" "06000000");
+  check_bytes(pupil,
+              "1400000000000000"
+              "0800000002000000"
+              "0000000000000000"
+              "06000000");
 }
 
 TEST_CASE("an object of an older class version is read as such") {
-  CHECK(decoded<Person>("0600000001000000" "02000000416c") == Person("Al", {}));
+  CHECK(decoded<Person>("0600000001000000"
+                        "02000000416c") == Person("Al", {}));
 }
 
 TEST_CASE("an object of a newer class version is refused with both numbers") {
-  const auto bytes = bytes_of("0600000003000000" "02000000416c");
+  const auto bytes = bytes_of(
+      "0600000003000000"
+      "02000000416c");
   ByteReader in(bytes);
   try {
     static_cast<void>(kf::detail::decode_row<Person>(in));
@@ -289,14 +306,17 @@ TEST_CASE("bytes that are no value are refused") {
   CHECK(refusal<std::string>("0500000041") == "it ends too early");
   CHECK(refusal<std::string>("ffffffff41") == "it ends too early");
   CHECK(refusal<std::vector<std::string>>("ffffff7f00000000") == "more elements than the bytes can hold");
-  CHECK(refusal<std::vector<double>>("02000000" "000000000000f83f") == "more elements than the bytes can hold");
+  CHECK(refusal<std::vector<double>>("02000000"
+                                     "000000000000f83f") == "more elements than the bytes can hold");
   CHECK(refusal<std::vector<std::monostate>>("ffffffff00") == "more elements than the bytes can hold");
   CHECK(refusal<std::variant<std::int8_t>>("0103") == "a variant has an alternative that its type has not");
   CHECK(refusal<std::set<std::int8_t>>("020000000404") == "an element of a set or map is there twice");
-  CHECK(refusal<Person>("0700000002000000" "0000000000000000") == "it ends too early" );
-  CHECK(refusal<Person>("0900000002000000" "000000000000000000") ==
-        "serialize() has not read all that was written");
-  CHECK(refusal<Person>("ff00000002000000" "0000000000000000") == "a length goes beyond the end");
+  CHECK(refusal<Person>("0700000002000000"
+                        "0000000000000000") == "it ends too early");
+  CHECK(refusal<Person>("0900000002000000"
+                        "000000000000000000") == "serialize() has not read all that was written");
+  CHECK(refusal<Person>("ff00000002000000"
+                        "0000000000000000") == "a length goes beyond the end");
 }
 
 TEST_CASE("a serialize() that reads less than it writes is found out") {

@@ -1,5 +1,5 @@
-// Random programs of commits, restores, undos, tags and expiries on a table that is saved and loaded again and
-// again on the way, against a model that keeps every version.
+// Random programs of commits, restores, undos, tags and expiries on a table that is saved and loaded again
+// and again on the way, against a model that keeps every version.
 #include <keyfold/snapshot.hpp>
 
 #include <sstream>
