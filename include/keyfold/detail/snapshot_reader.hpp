@@ -190,7 +190,7 @@ class SnapshotReader {
   // A block of a commit has its version; in a retired one each entry has its own.
   Block read_block(std::optional<Version> version) {
     std::uint64_t bare = get_number_of_things(least_entry);
-    std::uint64_t images = get_number_of_things(least_entry);
+    std::uint64_t images = get_number_of_things(least_entry + rows_->least_size());
     require(bare + images <= header_.entries - entries_.size(), "it has more changes than was told");
     Block block(bare, images);
     const std::size_t first = entries_.size();
