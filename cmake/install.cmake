@@ -3,6 +3,9 @@ include(CMakePackageConfigHelpers)
 
 set(config_dir ${CMAKE_INSTALL_DATADIR}/cmake/keyfold)
 install(TARGETS keyfold EXPORT keyfoldTargets FILE_SET HEADERS)
+if(TARGET keyfold_serialization)
+  install(TARGETS keyfold_serialization EXPORT keyfoldTargets)
+endif()
 install(EXPORT keyfoldTargets NAMESPACE keyfold:: DESTINATION ${config_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/keyfoldConfigVersion.cmake
   COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)

@@ -42,7 +42,7 @@ struct TableOptions {
   bool record_empty_commits = false;
 
   /// Applied after each commit. Default: every version stays readable.
-  std::optional<Retention> retention;
+  std::optional<Retention> retention{};
 };
 
 }  // namespace keyfold

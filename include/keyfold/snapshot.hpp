@@ -17,8 +17,8 @@
 #include <ostream>
 #include <utility>
 
-/// Tables in files: rows, history, tags and the numbers of once(). The format is of keyfold's own, the same on
-/// every platform, with checksums over everything: docs/file-format.md. Rows need a column list
+/// Tables in files: rows, history, tags and the numbers of once(). The format is of keyfold's own, the same
+/// on every platform, with checksums over everything: docs/file-format.md. Rows need a column list
 /// (BOOST_DESCRIBE_STRUCT, columns_of), or a serialize() as Boost.Serialization asks for; programs that save
 /// rows with a serialize() link Boost.Serialization (CMake: keyfold::serialization).
 namespace keyfold {
@@ -101,17 +101,17 @@ void save(const Table<Row, Key, Indexes...>& table, std::ostream& stream, const 
 /// tags and the numbers of once() are those of the table that was saved; options, constraints, secondary
 /// indexes and subscriptions are those of the program.
 ///
-/// A table comes out only when everything has been read and checked. Throws CorruptSnapshot naming the offset;
-/// SchemaMismatch naming the column; UnsupportedFormat; UniqueViolation if the program's unique indexes do not
-/// allow the rows; IoError; Cancelled. O(rows + history).
+/// A table comes out only when everything has been read and checked. Throws CorruptSnapshot naming the
+/// offset; SchemaMismatch naming the column; UnsupportedFormat; UniqueViolation if the program's unique
+/// indexes do not allow the rows; IoError; Cancelled. O(rows + history).
 template <class Table>
 [[nodiscard]] Table load(const std::filesystem::path& path, LoadOptions options = {}) {
   detail::PosixCalls calls;
   return detail::load_from_file<Table>(calls, path.string(), std::move(options));
 }
 
-/// A table from a stream, which must be a binary one, and stands behind the snapshot afterwards; a stream that
-/// cannot seek is read to its end.
+/// A table from a stream, which must be a binary one, and stands behind the snapshot afterwards; a stream
+/// that cannot seek is read to its end.
 template <class Table>
 [[nodiscard]] Table load(std::istream& stream, LoadOptions options = {}) {
   detail::StreamSource source(stream);

@@ -52,7 +52,8 @@ class SequencesNotSaved : public Error {
  public:
   SequencesNotSaved()
       : Error(
-            "this table remembers sequences of apply_changes(), which a snapshot does not carry: a late event "
+            "this table remembers sequences of apply_changes(), which a snapshot does not carry: a late "
+            "event "
             "would win against a row that was loaded; save with SaveOptions::drop_sequences if no late event "
             "can come, or feed the loaded table from the start") {}
 };

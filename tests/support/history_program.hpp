@@ -5,6 +5,7 @@
 
 #include <array>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -124,10 +125,17 @@ class HistoryRun {
   HistoryRun(int keep_last, bool ordered, Tally& tally)
       : keep_last_(static_cast<std::size_t>(keep_last)), model_(ordered), table_(options()), tally_(tally) {}
 
+  /// If it is there, the table is replaced by what it makes of the table, now and then.
+  std::function<Table(const Table&, kf::TableOptions)> reload;
+
   void run(const std::vector<Step>& steps) {
     for (const Step& step : steps) {
       *now_ += std::chrono::microseconds(step.tick);
       do_step(step);
+      if (reload && step.b % 4 == 0) {
+        table_ = reload(table_, options());
+        ++tally_["reloaded"];
+      }
       check_present();
       check_version(static_cast<kf::Version>(step.a) % (model_.latest() + 3));
     }
@@ -600,11 +608,14 @@ class HistoryRun {
 
 /// Runs `count` programs, scaled, and sees to it that each kind of thing happened.
 template <class Table>
-void check_history_programs(const std::string& description, int count, bool ordered) {
+void check_history_programs(const std::string& description, int count, bool ordered,
+                            std::function<Table(const Table&, kf::TableOptions)> reload = {}) {
   Tally tally;
   check_property(description, count, [&] {
     const Program program = *any_program();
-    HistoryRun<Table>(program.keep_last, ordered, tally).run(program.steps);
+    HistoryRun<Table> run(program.keep_last, ordered, tally);
+    run.reload = reload;
+    run.run(program.steps);
   });
   if (scaled(100) < 50) return;
 

@@ -3,3 +3,4 @@
 #include <keyfold/debezium.hpp>
 #include <keyfold/keyfold.hpp>
 #include <keyfold/print.hpp>
+#include <keyfold/snapshot.hpp>

@@ -34,7 +34,8 @@ consteval void require_codec() {
   constexpr bool long_number = std::same_as<T, long double>;
   static_assert(!reference || codec_kind_v<T> != CodecKind::none,
                 "keyfold: a pointer or view cannot be saved; save what it points to, or a key");
-  static_assert(!long_number, "keyfold: a long double cannot be saved, since its bytes differ between platforms");
+  static_assert(!long_number,
+                "keyfold: a long double cannot be saved, since its bytes differ between platforms");
   static_assert(codec_kind_v<T> != CodecKind::none || reference || long_number,
                 "keyfold: this class cannot be saved; describe it with BOOST_DESCRIBE_STRUCT or columns_of, "
                 "or give it a serialize()");
@@ -81,7 +82,9 @@ std::byte* put_fixed(std::byte* to, const T& value) {
     to[3] = static_cast<std::byte>(unsigned{value.day()});
     return to + 4;
   } else if constexpr (kind == CodecKind::array) {
-    for (const auto& element : value) to = detail::put_fixed(to, element);
+    if constexpr (array_traits<T>::size != 0) {
+      for (const auto& element : value) to = detail::put_fixed(to, element);
+    }
     return to;
   } else if constexpr (kind == CodecKind::tuple) {
     std::apply([&](const auto&... part) { ((to = detail::put_fixed(to, part)), ...); }, value);
@@ -100,7 +103,8 @@ const std::byte* get_fixed(const ByteReader& in, const std::byte* from, T& value
 template <auto... Members, class Row>
 const std::byte* get_fixed_columns(MemberList<Members...>, const ByteReader& in, const std::byte* from,
                                    Row& row) {
-  static_assert((!std::is_const_v<member_t<Members>> && ...), "keyfold: a column that is const cannot be loaded");
+  static_assert((!std::is_const_v<member_t<Members>> && ...),
+                "keyfold: a column that is const cannot be loaded");
   ((from = detail::get_fixed(in, from, row.*Members)), ...);
   return from;
 }
@@ -138,7 +142,9 @@ const std::byte* get_fixed(const ByteReader& in, const std::byte* from, T& value
                                         std::chrono::day(std::to_integer<unsigned>(from[3])));
     return from + 4;
   } else if constexpr (kind == CodecKind::array) {
-    for (auto& element : value) from = detail::get_fixed(in, from, element);
+    if constexpr (array_traits<T>::size != 0) {
+      for (auto& element : value) from = detail::get_fixed(in, from, element);
+    }
     return from;
   } else if constexpr (kind == CodecKind::tuple) {
     std::apply([&](auto&... part) { ((from = detail::get_fixed(in, from, part)), ...); }, value);
@@ -175,9 +181,10 @@ consteval void check_object() {
   static_assert(tracking_level<T>::value != boost::serialization::track_always,
                 "keyfold: this class asks Boost.Serialization to track its objects, which rows cannot be; "
                 "remove its BOOST_CLASS_TRACKING");
-  static_assert(implementation_level<T>::value != boost::serialization::primitive_type &&
-                    implementation_level<T>::value != boost::serialization::not_serializable,
-                "keyfold: this class is no object to Boost.Serialization; remove its BOOST_CLASS_IMPLEMENTATION");
+  static_assert(
+      implementation_level<T>::value != boost::serialization::primitive_type &&
+          implementation_level<T>::value != boost::serialization::not_serializable,
+      "keyfold: this class is no object to Boost.Serialization; remove its BOOST_CLASS_IMPLEMENTATION");
 }
 
 class Encoder;
@@ -186,7 +193,8 @@ class Decoder;
 template <class T>
 inline constexpr bool is_bookkeeping =
     std::same_as<T, boost::archive::version_type> || std::same_as<T, boost::archive::object_id_type> ||
-    std::same_as<T, boost::archive::object_reference_type> || std::same_as<T, boost::archive::class_id_type> ||
+    std::same_as<T, boost::archive::object_reference_type> ||
+    std::same_as<T, boost::archive::class_id_type> ||
     std::same_as<T, boost::archive::class_id_reference_type> ||
     std::same_as<T, boost::archive::class_id_optional_type> ||
     std::same_as<T, boost::archive::class_name_type> || std::same_as<T, boost::archive::tracking_type>;
@@ -273,8 +281,8 @@ class Encoder {
  private:
   [[nodiscard]] NestingScope descend() {
     if (depth_ >= nesting_limit) {
-      throw Error("a value is nested " + std::to_string(depth_ + 1) + " levels deep; the limit of a file is " +
-                  std::to_string(nesting_limit));
+      throw Error("a value is nested " + std::to_string(depth_ + 1) +
+                  " levels deep; the limit of a file is " + std::to_string(nesting_limit));
     }
     return NestingScope(depth_);
   }
@@ -291,7 +299,8 @@ class Encoder {
 
   template <class Variant>
   void put_variant(const Variant& value) {
-    static_assert(std::variant_size_v<Variant> < 256, "keyfold: a variant to be saved has 255 alternatives at most");
+    static_assert(std::variant_size_v<Variant> < 256,
+                  "keyfold: a variant to be saved has 255 alternatives at most");
     if (value.valueless_by_exception()) throw Error("a variant without a value cannot be saved");
     detail::put_u8(out_, static_cast<std::uint8_t>(value.index()));
     std::visit([this](const auto& alternative) { put(alternative); }, value);
@@ -330,7 +339,8 @@ class Encoder {
     constexpr unsigned version = static_cast<unsigned>(boost::serialization::version<T>::value);
     boost::serialization::serialize_adl(archive(), const_cast<T&>(value), version);
     const std::size_t size = out_.size() - frame - 2 * sizeof(std::uint32_t);
-    if (size > std::numeric_limits<std::uint32_t>::max()) throw Error("an object of 4 GiB or more cannot be saved");
+    if (size > std::numeric_limits<std::uint32_t>::max())
+      throw Error("an object of 4 GiB or more cannot be saved");
     detail::store_number(out_.data() + frame, static_cast<std::uint32_t>(size));
     detail::store_number(out_.data() + frame + sizeof(std::uint32_t), static_cast<std::uint32_t>(version));
   }
@@ -390,7 +400,8 @@ class Decoder {
 
   template <auto... Members, class Row>
   void get_columns(MemberList<Members...>, Row& row) {
-    static_assert((!std::is_const_v<member_t<Members>> && ...), "keyfold: a column that is const cannot be loaded");
+    static_assert((!std::is_const_v<member_t<Members>> && ...),
+                  "keyfold: a column that is const cannot be loaded");
     (get(row.*Members), ...);
   }
 

@@ -92,7 +92,9 @@ class ByteReader {
   /// Shows again what limit() has hidden.
   void unlimit(std::size_t hidden) noexcept { end_ += hidden; }
 
-  [[noreturn]] void fail(const std::string& what_is_wrong) const { throw DecodeError(offset(), what_is_wrong); }
+  [[noreturn]] void fail(const std::string& what_is_wrong) const {
+    throw DecodeError(offset(), what_is_wrong);
+  }
 
  private:
   const std::byte* first_ = nullptr;

@@ -116,7 +116,9 @@ class ChunkReader {
   std::uint64_t left() const { return source_.left() + payload_.left(); }
 
   /// Where an offset of the payload is in the file.
-  std::uint64_t offset_of(std::size_t payload_offset) const noexcept { return payload_start_ + payload_offset; }
+  std::uint64_t offset_of(std::size_t payload_offset) const noexcept {
+    return payload_start_ + payload_offset;
+  }
 
   const std::string& file() const noexcept { return file_; }
 
@@ -147,7 +149,8 @@ class ChunkReader {
     while (true) {
       const auto kind = read_chunk();
       if (kind >= 1 && kind <= 3) return static_cast<ChunkKind>(kind);
-      if (kind < first_optional_kind) throw UnsupportedFormat("a chunk of the snapshot '" + file_ + "'", kind, 3);
+      if (kind < first_optional_kind)
+        throw UnsupportedFormat("a chunk of the snapshot '" + file_ + "'", kind, 3);
       payload_ = ByteReader();
     }
   }
@@ -156,7 +159,8 @@ class ChunkReader {
     std::array<std::byte, chunk_header_size> header{};
     read(header.data(), header.size());
     checksum_ = detail::crc32c(std::span(header).first(12), checksum_);
-    if (checksum_ != detail::load_number<std::uint32_t>(&header[12])) fail("the checksum of a chunk's header is wrong");
+    if (checksum_ != detail::load_number<std::uint32_t>(&header[12]))
+      fail("the checksum of a chunk's header is wrong");
     const auto size = detail::load_number<std::uint64_t>(&header[4]);
     if (size > source_.left()) fail("it ends too early");
     read_payload(static_cast<std::size_t>(size));
@@ -171,7 +175,8 @@ class ChunkReader {
     checksum_ = detail::crc32c({bytes, size}, checksum_);
     std::array<std::byte, checksum_size> stored{};
     read(stored.data(), stored.size());
-    if (checksum_ != detail::load_number<std::uint32_t>(stored.data())) fail("the checksum of a chunk is wrong");
+    if (checksum_ != detail::load_number<std::uint32_t>(stored.data()))
+      fail("the checksum of a chunk is wrong");
     payload_ = ByteReader({bytes, size});
   }
 

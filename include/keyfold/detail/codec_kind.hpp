@@ -33,11 +33,11 @@ enum class CodecKind : std::uint8_t {
   duration,
   time_point,
   date,
-  nothing,    // std::monostate
-  text,       // std::string
+  nothing,  // std::monostate
+  text,     // std::string
   optional,
-  array,      // std::array, or an array of C
-  tuple,      // std::tuple, std::pair
+  array,  // std::array, or an array of C
+  tuple,  // std::tuple, std::pair
   variant,
   container,  // what can be cleared and filled again: vector, list, set, map...
   wrapper,    // what Boost.Serialization wraps a value in: nvp, array_wrapper...
@@ -56,12 +56,14 @@ struct MemberProbe : T, HasTheName {};
 
 /// Whether a class has a member called serialize, private ones too: then the name is ambiguous in the probe.
 template <class T>
-concept SerializeMember = std::is_class_v<T> && !std::is_final_v<T> && !requires { &MemberProbe<T>::serialize; };
+concept SerializeMember =
+    std::is_class_v<T> && !std::is_final_v<T> && !requires { &MemberProbe<T>::serialize; };
 
 template <class T>
 concept OpenSerializeMember = requires(T& value, OutputArchive& archive) { value.serialize(archive, 0U); };
 
-/// Converts to T&, which Boost's own serialize(Archive&, T&, unsigned), a template for all types, cannot take.
+/// Converts to T&, which Boost's own serialize(Archive&, T&, unsigned), a template for all types, cannot
+/// take.
 template <class T>
 struct ReferenceProbe {
   operator T&() const;  // NOLINT(google-explicit-constructor)
@@ -111,12 +113,11 @@ concept Fillable = std::ranges::input_range<const T> && std::default_initializab
 
 /// What refers to something elsewhere: a pointer of any sort, a view of a text.
 template <class T>
-concept Reference =
-    std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T> ||
-    std::same_as<T, std::string_view> || requires(const T& value) {
-      typename T::element_type;
-      value.get();
-    };
+concept Reference = std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T> ||
+                    std::same_as<T, std::string_view> || requires(const T& value) {
+                      typename T::element_type;
+                      value.get();
+                    };
 
 template <class T>
 consteval CodecKind codec_kind_of_class() {

@@ -19,7 +19,8 @@
 /// Whole files: one that is replaced by another, and one that is read.
 namespace keyfold::detail {
 
-/// The calls of POSIX that a snapshot needs: -1 and errno if they fail. Tests have others that fail on demand.
+/// The calls of POSIX that a snapshot needs: -1 and errno if they fail. Tests have others that fail on
+/// demand.
 struct PosixCalls {
   int open(const char* path, int flags, mode_t mode) { return ::open(path, flags, mode); }
   ssize_t write(int file, const void* from, std::size_t count) { return ::write(file, from, count); }
@@ -76,7 +77,7 @@ class OpenFile {
 
   /// The size of a regular file; 0 bytes and `false` for what is none.
   std::pair<std::uint64_t, bool> size() {
-    struct stat status {};
+    struct stat status{};
     if (calls_.stat(number_, &status) != 0) detail::throw_io_error("stat", path_);
     const bool is_regular = S_ISREG(status.st_mode);
     return {is_regular ? static_cast<std::uint64_t>(status.st_size) : 0, is_regular};
@@ -150,8 +151,9 @@ class FileReplacement {
   void keep_mode() {
     const int old = calls_.open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
     if (old < 0) return;
-    struct stat status {};
-    if (calls_.stat(old, &status) == 0) static_cast<void>(calls_.chmod(file_.number(), status.st_mode & 07777U));
+    struct stat status{};
+    if (calls_.stat(old, &status) == 0)
+      static_cast<void>(calls_.chmod(file_.number(), status.st_mode & 07777U));
     calls_.close(old);
   }
 

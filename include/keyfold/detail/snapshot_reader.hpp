@@ -87,9 +87,7 @@ class SnapshotReader {
     const auto time = get_timestamp();
     return is_there ? std::optional(time) : std::nullopt;
   }
-  Timestamp get_timestamp() {
-    return Timestamp(Timestamp::duration(detail::get_number<std::int64_t>(*in_)));
-  }
+  Timestamp get_timestamp() { return Timestamp(Timestamp::duration(detail::get_number<std::int64_t>(*in_))); }
 
   // --- The header ---
 
@@ -162,7 +160,8 @@ class SnapshotReader {
     record.operation = stored_operation(detail::get_text(in));
     record.parameters = get_parameters();
     if (detail::get_flag(in)) record.metadata.emplace(detail::get_text(in));
-    for (const auto field : metric_fields) record.metrics.*field = static_cast<std::size_t>(detail::get_u64(in));
+    for (const auto field : metric_fields)
+      record.metrics.*field = static_cast<std::size_t>(detail::get_u64(in));
     record.table_size = static_cast<std::size_t>(detail::get_u64(in));
     log_.records.push_back(std::move(record));
   }
@@ -191,7 +190,7 @@ class SnapshotReader {
   // A block of a commit has its version; in a retired one each entry has its own.
   Block read_block(std::optional<Version> version) {
     std::uint64_t bare = get_number_of_things(least_entry);
-    std::uint64_t images = get_number_of_things(least_entry);
+    std::uint64_t images = get_number_of_things(least_entry + rows_->least_size());
     require(bare + images <= header_.entries - entries_.size(), "it has more changes than was told");
     Block block(bare, images);
     const std::size_t first = entries_.size();
@@ -200,7 +199,8 @@ class SnapshotReader {
     return block;
   }
 
-  void read_entry(Block& block, std::optional<Version> block_version, std::uint64_t& bare, std::uint64_t& images) {
+  void read_entry(Block& block, std::optional<Version> block_version, std::uint64_t& bare,
+                  std::uint64_t& images) {
     ByteReader& in = element();
     const std::uint8_t number = detail::get_u8(in);
     require(number <= static_cast<std::uint8_t>(LogKind::rekey_in), "a change has an unknown kind");
@@ -214,7 +214,8 @@ class SnapshotReader {
     std::uint64_t& left = has_before ? images : bare;
     require(left > 0, "a commit has more changes than was told");
     --left;
-    Entry* const entry = has_before ? block.add(kind, version, nullptr, get_row()) : block.add(kind, version, nullptr);
+    Entry* const entry =
+        has_before ? block.add(kind, version, nullptr, get_row()) : block.add(kind, version, nullptr);
     if (!leaves_row) entry->set_order(order);
     entries_.push_back(entry);
   }
@@ -264,7 +265,8 @@ class SnapshotReader {
       Entry& entry = *entries_[i];
       Entry& older = *take_below(older_[i]);
       if (entry.has_before()) {
-        require(older.version() < entry.version() && may_stand_below_row(older), "changes of a key do not fit");
+        require(older.version() < entry.version() && may_stand_below_row(older),
+                "changes of a key do not fit");
       } else {
         require(older.version() <= entry.version() && !older.leaves_row(), "changes of a key do not fit");
       }
@@ -305,7 +307,8 @@ class SnapshotReader {
     std::uint64_t size = header_.rows;
     for (auto record = log_.records.rbegin(); record != log_.records.rend(); ++record) {
       if (!record->has_changes) {
-        require(record->table_size <= header_.rows + header_.entries, "a version has more rows than there are");
+        require(record->table_size <= header_.rows + header_.entries,
+                "a version has more rows than there are");
         continue;
       }
       require(record->table_size == size, "a version has another number of rows than was told");
@@ -361,7 +364,8 @@ class SnapshotReader {
 
   // Rows enter the index of keys some at a time, when their places in it have come from memory.
   void settle() {
-    for (std::size_t i = 0; i < std::exchange(unsettled_count_, 0); ++i) {
+    const std::size_t count = std::exchange(unsettled_count_, 0);
+    for (std::size_t i = 0; i < count; ++i) {
       const auto [hash, slot] = unsettled_[i];
       const auto key = CoreType::key_of(slot->get());
       if (core_->find(key, hash) != nullptr) fail("the key " + detail::key_text(key) + " is there twice");

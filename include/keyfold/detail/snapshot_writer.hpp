@@ -21,11 +21,18 @@ namespace keyfold::detail {
 /// Called with the rows done and the rows in all; returns whether to go on. May be empty.
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t all)>;
 
-inline constexpr std::array metric_fields{
-    &Metrics::source_rows,     &Metrics::inserted,        &Metrics::updated,
-    &Metrics::deleted,         &Metrics::unchanged,       &Metrics::skipped,
-    &Metrics::matched_updated, &Metrics::matched_deleted, &Metrics::not_matched_by_source_updated,
-    &Metrics::not_matched_by_source_deleted, &Metrics::dropped_duplicates, &Metrics::dropped_late};
+inline constexpr std::array metric_fields{&Metrics::source_rows,
+                                          &Metrics::inserted,
+                                          &Metrics::updated,
+                                          &Metrics::deleted,
+                                          &Metrics::unchanged,
+                                          &Metrics::skipped,
+                                          &Metrics::matched_updated,
+                                          &Metrics::matched_deleted,
+                                          &Metrics::not_matched_by_source_updated,
+                                          &Metrics::not_matched_by_source_deleted,
+                                          &Metrics::dropped_duplicates,
+                                          &Metrics::dropped_late};
 
 enum class ParametersAre : std::uint8_t { absent, text, those_before };
 
@@ -95,7 +102,8 @@ class EntryNumbers {
     if (block.first() == nullptr) return;
     const EntryCounts counts = detail::count_entries(block);
     const auto* const first = reinterpret_cast<const std::byte*>(block.first());
-    Range range{first, first + counts.bare * Entry::bare_size + counts.images * Entry::image_size, size_, 0, {}};
+    Range range{
+        first, first + counts.bare * Entry::bare_size + counts.images * Entry::image_size, size_, 0, {}};
     if (counts.bare == 0) range.stride = Entry::image_size;
     if (counts.images == 0) range.stride = Entry::bare_size;
     if (range.stride == 0) {
@@ -120,7 +128,12 @@ class SnapshotWriter {
   using Entry = LogEntry<Row>;
 
   SnapshotWriter(const CoreType& core, Sink& sink, const Progress& progress)
-      : core_(core), log_(*core.log), progress_(progress), numbers_(log_), chunks_(sink), encoder_(chunks_.buffer()) {}
+      : core_(core),
+        log_(*core.log),
+        progress_(progress),
+        numbers_(log_),
+        chunks_(sink),
+        encoder_(chunks_.buffer()) {}
 
   void run() {
     tell_progress();
@@ -175,9 +188,9 @@ class SnapshotWriter {
     put_time(log_.first_commit);
     put_time(log_.last_expired);
     detail::put_u64(out(), core_.next_order);
-    for (const std::uint64_t count :
-         {std::uint64_t{log_.retired.size()}, std::uint64_t{log_.records.size()}, numbers_.size(),
-          std::uint64_t{core_.rows.size()}, std::uint64_t{core_.tags.size()}, std::uint64_t{core_.applied.size()}})
+    for (const std::uint64_t count : {std::uint64_t{log_.retired.size()}, std::uint64_t{log_.records.size()},
+                                      numbers_.size(), std::uint64_t{core_.rows.size()},
+                                      std::uint64_t{core_.tags.size()}, std::uint64_t{core_.applied.size()}})
       detail::put_u64(out(), count);
   }
 

@@ -20,7 +20,9 @@ std::string number_text() {
   if constexpr (std::same_as<Number, char>) {
     return "char";
   } else {
-    const char* const kind = std::is_floating_point_v<Number> ? "float" : std::is_signed_v<Number> ? "int" : "uint";
+    const char* const kind = std::is_floating_point_v<Number> ? "float"
+                             : std::is_signed_v<Number>       ? "int"
+                                                              : "uint";
     return kind + std::to_string(8 * sizeof(Number));
   }
 }
@@ -52,7 +54,8 @@ template <class Container>
 std::string container_text(Enclosing& enclosing) {
   using Element = element_t<Container>;
   if constexpr (requires { typename Container::mapped_type; }) {
-    return "map" + detail::type_texts<typename Container::key_type, typename Container::mapped_type>(enclosing);
+    return "map" +
+           detail::type_texts<typename Container::key_type, typename Container::mapped_type>(enclosing);
   } else {
     constexpr bool is_set = requires { typename Container::key_type; };
     return (is_set ? "set" : "list") + detail::type_texts<Element>(enclosing);
@@ -184,9 +187,9 @@ class TypeSkipper {
 
   static std::uint64_t scalar_size(std::string_view name) {
     constexpr std::pair<std::string_view, std::uint64_t> sizes[] = {
-        {"bool", 1},  {"char", 1},   {"int8", 1},    {"uint8", 1},   {"int16", 2}, {"uint16", 2},
-        {"int32", 4}, {"uint32", 4}, {"float32", 4}, {"int64", 8},   {"date", 4},  {"uint64", 8},
-        {"float64", 8}, {"nothing", 0}};
+        {"bool", 1},   {"char", 1},   {"int8", 1},    {"uint8", 1},   {"int16", 2},
+        {"uint16", 2}, {"int32", 4},  {"uint32", 4},  {"float32", 4}, {"int64", 8},
+        {"date", 4},   {"uint64", 8}, {"float64", 8}, {"nothing", 0}};
     for (const auto& [known, size] : sizes) {
       if (known == name) return size;
     }

@@ -1,0 +1,541 @@
+// save() and load(): what comes back, what is refused, and what files of other programs become.
+#include <keyfold/keyfold.hpp>
+#include <keyfold/print.hpp>
+#include <keyfold/snapshot.hpp>
+
+#include <boost/serialization/vector.hpp>
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "support/catch.hpp"
+#include "support/snapshot_bytes.hpp"
+
+namespace kf = keyfold;
+using keyfold_test::contains;
+using keyfold_test::loaded;
+using keyfold_test::saved;
+
+namespace snapshot_rows {
+
+struct Order {
+  std::int64_t id = 0;
+  std::string customer;
+  std::optional<std::int32_t> code;
+  kf::Timestamp at{};
+  bool operator==(const Order&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Order, (), (id, customer, code, at))
+
+/// The next version of a program: a column more, one with another name, one less.
+struct NewOrder {
+  std::int64_t id = 0;
+  std::int16_t priority = 5;
+  std::string buyer;
+  kf::Timestamp at{};
+  bool operator==(const NewOrder&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(NewOrder, (), (id, priority, buyer, at))
+
+/// The same without a word about what became of the columns.
+struct SilentOrder {
+  std::int64_t id = 0;
+  std::string buyer;
+  kf::Timestamp at{};
+};
+BOOST_DESCRIBE_STRUCT(SilentOrder, (), (id, buyer, at))
+
+struct NarrowOrder {
+  std::int32_t id = 0;
+  std::string customer;
+  std::optional<std::int32_t> code;
+  kf::Timestamp at{};
+};
+BOOST_DESCRIBE_STRUCT(NarrowOrder, (), (id, customer, code, at))
+
+struct RenamedKey {
+  std::string customer;
+  kf::Timestamp at{};
+  std::int64_t order_id = 0;
+  std::optional<std::int32_t> code;
+};
+BOOST_DESCRIBE_STRUCT(RenamedKey, (), (customer, at, order_id, code))
+
+struct Muddled {
+  std::int64_t id = 0;
+  std::string customer;
+  std::optional<std::int32_t> code;
+  kf::Timestamp at{};
+};
+BOOST_DESCRIBE_STRUCT(Muddled, (), (id, customer, code, at))
+
+template <unsigned version>
+class Person {
+ public:
+  Person() = default;
+  Person(int id, std::string name) : id_(id), name_(std::move(name)) {}
+  int id() const { return id_; }
+  const std::string& name() const { return name_; }
+  int age = -1;
+  bool operator==(const Person&) const = default;
+
+ private:
+  friend class boost::serialization::access;
+  template <class Archive>
+  void serialize(Archive& archive, unsigned stored) {
+    archive & id_ & name_;
+    if (stored >= 1) archive & age;
+  }
+  int id_ = 0;
+  std::string name_;
+};
+
+struct Gauge {
+  double key = 0;
+  double value = 0;
+};
+BOOST_DESCRIBE_STRUCT(Gauge, (), (key, value))
+
+using Orders = kf::Table<Order, kf::Key<&Order::id>, kf::UniqueBy<&Order::code>>;
+using NewOrders = kf::Table<NewOrder, kf::Key<&NewOrder::id>>;
+
+/// Three rows, four commits, a tag, a number.
+Orders some_orders() {
+  kf::TableOptions options;
+  options.clock = [] { return kf::Timestamp(std::chrono::microseconds(1000)); };
+  Orders orders(options);
+  orders.append(std::vector<Order>{{1, "ann", 10, {}}, {2, "bob", {}, {}}, {3, "cyd", 30, {}}});
+  orders.metadata("second file").erase(2);
+  orders.once("loader", 7).upsert(Order{1, "ann", 11, kf::Timestamp(std::chrono::seconds(1))});
+  orders.insert({2, "bob again", 20, {}});
+  orders.tag("before", 2);
+  return orders;
+}
+
+std::vector<Order> rows_of(const auto& rows) { return {rows.begin(), rows.end()}; }
+
+std::string text_of(const Orders& orders) {
+  std::ostringstream out;
+  out << kf::print(orders) << kf::print(orders.history());
+  for (const auto commit : orders.history()) out << kf::print(commit.changes());
+  for (kf::Version v = 0; v <= orders.version(); ++v) out << kf::print(orders.as_of(v));
+  for (const auto& [name, version] : orders.tags()) out << name << version;
+  out << *orders.last_applied("loader");
+  return out.str();
+}
+
+class Directory {
+ public:
+  Directory()
+      : path_(std::filesystem::temp_directory_path() / ("keyfold-snapshot-" + std::to_string(::getpid()))) {
+    std::filesystem::create_directory(path_);
+  }
+  ~Directory() { std::filesystem::remove_all(path_); }
+  std::filesystem::path operator/(const char* name) const { return path_ / name; }
+  std::set<std::string> names() const {
+    std::set<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) out.insert(entry.path().filename());
+    return out;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Lets no reader seek.
+class PipeBuffer : public std::stringbuf {
+ public:
+  using std::stringbuf::stringbuf;
+  pos_type seekoff(off_type, std::ios_base::seekdir, std::ios_base::openmode) override { return -1; }
+  pos_type seekpos(pos_type, std::ios_base::openmode) override { return -1; }
+};
+
+}  // namespace snapshot_rows
+
+BOOST_CLASS_VERSION(snapshot_rows::Person<1>, 1)
+
+template <>
+struct keyfold::schema_changes<snapshot_rows::NewOrder> {
+  static constexpr keyfold::RenamedColumn renamed[] = {{"customer", "buyer"}};
+  static constexpr std::string_view dropped[] = {"code"};
+};
+template <>
+struct keyfold::schema_changes<snapshot_rows::RenamedKey> {
+  static constexpr keyfold::RenamedColumn renamed[] = {{"id", "order_id"}};
+};
+template <>
+struct keyfold::schema_changes<snapshot_rows::Muddled> {
+  static constexpr keyfold::RenamedColumn renamed[] = {{"old_customer", "customer"}};
+};
+
+using namespace snapshot_rows;
+
+TEST_CASE("a table comes back from a file with all that it shows") {
+  const Directory directory;
+  const Orders orders = some_orders();
+  kf::save(orders, directory / "orders.kfs");
+  const Orders back = kf::load<Orders>(directory / "orders.kfs");
+  CHECK(text_of(back) == text_of(orders));
+  CHECK(rows_of(back) == std::vector<Order>{{1, "ann", 11, kf::Timestamp(std::chrono::seconds(1))},
+                                            {3, "cyd", 30, {}},
+                                            {2, "bob again", 20, {}}});
+  CHECK(rows_of(back.as_of("before")) == std::vector<Order>{{1, "ann", 10, {}}, {3, "cyd", 30, {}}});
+  CHECK(back.by<&Order::code>().find(20)->customer == "bob again");
+  CHECK(back.history()[1].metadata() == "second file");
+  CHECK(back.last_applied("loader") == 7);
+  CHECK(directory.names() == std::set<std::string>{"orders.kfs"});
+}
+
+TEST_CASE("a loaded table goes on where the saved one stopped") {
+  Orders orders = some_orders();
+  Orders back = loaded<Orders>(saved(orders), {.table = {.clock = [] { return kf::Timestamp(); }}});
+  CHECK(back.erase(3).version() == 5);
+  CHECK(back.history()[4].timestamp() == orders.history()[3].timestamp() + std::chrono::microseconds(1));
+  CHECK(back.once("loader", 7).erase(1).already_applied());
+  CHECK_THROWS_AS(back.undo(2), kf::ChangeConflict);  // the erase of a key that has a row again
+}
+
+TEST_CASE("an undo on a loaded table conflicts as on the saved one") {
+  Orders back = loaded<Orders>(saved(some_orders()));
+  CHECK_THROWS_AS(back.undo(1), kf::ChangeConflict);
+  back.undo(4);
+  CHECK(back.find(2) == nullptr);
+}
+
+TEST_CASE("an empty table comes back empty, one without history without it") {
+  CHECK(loaded<Orders>(saved(Orders())).version() == 0);
+  Orders orders = some_orders();
+  orders.untag("before");
+  orders.expire(kf::keep_last(1));
+  const Orders back = loaded<Orders>(saved(orders));
+  CHECK(rows_of(back) == rows_of(orders));
+  CHECK(back.version() == 4);
+  CHECK_THROWS_AS(back.as_of(3), kf::VersionExpired);
+}
+
+TEST_CASE("the same table gives the same bytes, and so does what was loaded from them") {
+  CHECK(saved(some_orders()) == saved(some_orders()));
+  CHECK(saved(loaded<Orders>(saved(some_orders()))) == saved(some_orders()));
+}
+
+TEST_CASE("many rows and commits come back, chunk by chunk") {
+  Orders orders;
+  std::vector<Order> rows;
+  for (int i = 0; i < 20000; ++i)
+    rows.push_back({i, std::string(static_cast<std::size_t>(i % 50), 'x'), i, {}});
+  orders.append(rows);
+  for (Order& row : rows) row.code.reset();
+  rows.resize(9000);
+  orders.upsert(rows);
+  orders.erase_where(kf::target<&Order::id> < 5000);
+  const Orders back = loaded<Orders>(saved(orders));
+  CHECK(rows_of(back) == rows_of(orders));
+  for (const kf::Version v : {1U, 2U}) CHECK(rows_of(back.as_of(v)) == rows_of(orders.as_of(v)));
+  CHECK(back.memory_usage().rows == orders.memory_usage().rows);
+}
+
+TEST_CASE("streams hold one snapshot after the other") {
+  std::stringstream stream;
+  kf::save(some_orders(), stream);
+  kf::save(Orders(), stream);
+  stream << "more";
+  CHECK(kf::load<Orders>(stream).size() == 3);
+  CHECK(kf::load<Orders>(stream).empty());
+  std::string rest;
+  stream >> rest;
+  CHECK(rest == "more");
+}
+
+TEST_CASE("a stream that cannot seek can be loaded from") {
+  PipeBuffer buffer(saved(some_orders()));
+  std::istream pipe(&buffer);
+  CHECK(kf::load<Orders>(pipe).size() == 3);
+}
+
+TEST_CASE("rows with a serialize() come back; older class versions are read as such") {
+  using Old = kf::Table<Person<0>, kf::Key<&Person<0>::id>>;
+  using New = kf::Table<Person<1>, kf::Key<&Person<1>::id>>;
+  Old old;
+  old.append(std::vector<Person<0>>{{1, "ann"}, {2, "bob"}});
+  old.erase(1);
+  const std::string bytes = saved(old);
+  CHECK(loaded<Old>(bytes).at(2) == Person<0>(2, "bob"));
+  New present = loaded<New>(bytes);
+  CHECK(present.at(2).name() == "bob");
+  CHECK(present.at(2).age == -1);
+  CHECK(present.as_of(1).at(1).name() == "ann");
+  try {
+    static_cast<void>(loaded<Old>(saved(present)));
+    FAIL("it was loaded");
+  } catch (const kf::UnsupportedFormat& error) {
+    CHECK(error.found == 1);
+    CHECK(error.known == 0);
+    CHECK_THAT(error.what(), contains("1") && contains("0"));
+  }
+}
+
+TEST_CASE("a column more has its default, one is renamed, one dropped, whatever their order") {
+  NewOrders orders = loaded<NewOrders>(saved(some_orders()));
+  CHECK(orders.at(1) == NewOrder{1, 5, "ann", kf::Timestamp(std::chrono::seconds(1))});
+  CHECK(orders.as_of(1).at(2) == NewOrder{2, 5, "bob", {}});
+  CHECK(loaded<NewOrders>(saved(orders)).at(2).buyer == "bob again");
+  using Renamed = kf::Table<RenamedKey, kf::Key<&RenamedKey::order_id>>;
+  CHECK(loaded<Renamed>(saved(some_orders())).at(3).customer == "cyd");
+}
+
+template <class Table>
+void check_mismatch(const std::string& bytes, const std::string& column, const std::string& stored,
+                    const std::string& program) {
+  try {
+    static_cast<void>(loaded<Table>(bytes));
+    FAIL("it was loaded");
+  } catch (const kf::SchemaMismatch& error) {
+    CHECK(error.column == column);
+    CHECK(error.stored == stored);
+    CHECK(error.program == program);
+    CHECK_THAT(error.what(), contains(column) && contains(stored) && contains(program));
+  }
+}
+
+TEST_CASE("a schema that does not fit is refused, naming the column and both types") {
+  const std::string bytes = saved(some_orders());
+  check_mismatch<kf::Table<NarrowOrder, kf::Key<&NarrowOrder::id>>>(bytes, "id", "int64", "int32");
+  check_mismatch<kf::Table<SilentOrder, kf::Key<&SilentOrder::id>>>(bytes, "customer", "text",
+                                                                    "no such column");
+  check_mismatch<kf::Table<Person<0>, kf::Key<&Person<0>::id>>>(bytes, "<row>", "columns",
+                                                                "an object that writes itself");
+  check_mismatch<kf::Table<Order, kf::OrderedKey<&Order::id>>>(bytes, "<key>", "Key(id)", "OrderedKey(id)");
+  check_mismatch<kf::Table<Order, kf::Key<&Order::id, &Order::code>>>(bytes, "<key>", "Key(id)",
+                                                                      "Key(id, code)");
+}
+
+TEST_CASE("rows that a unique index of the program does not allow are refused") {
+  using Loose = kf::Table<Order, kf::Key<&Order::id>>;
+  Loose loose;
+  loose.append(std::vector<Order>{{1, "a", 5, {}}, {2, "b", {}, {}}, {3, "c", {}, {}}});
+  CHECK(loaded<Orders>(saved(loose)).size() == 3);  // empty ones are exempt
+  loose.insert({4, "d", 5, {}});
+  try {
+    static_cast<void>(loaded<Orders>(saved(loose)));
+    FAIL("it was loaded");
+  } catch (const kf::UniqueViolation& error) {
+    CHECK(error.index == "code");
+    CHECK(error.key == "5");
+  }
+}
+
+TEST_CASE("every flip of a bit of a snapshot is found, and every truncation") {
+  const std::string good = saved(some_orders());
+  REQUIRE(loaded<Orders>(good).size() == 3);
+  std::size_t believed = 0;
+  for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+    std::string bytes = good;
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
+    try {
+      static_cast<void>(loaded<Orders>(bytes));
+      ++believed;
+    } catch (const kf::CorruptSnapshot& error) {
+      CHECK(error.file == "<bytes>");
+      CHECK(error.offset <= bytes.size());
+    }
+  }
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    try {
+      static_cast<void>(loaded<Orders>(good.substr(0, size)));
+      ++believed;
+    } catch (const kf::CorruptSnapshot& error) {
+      CHECK(error.offset <= size);
+    }
+  }
+  CHECK(believed == 0);
+}
+
+TEST_CASE("a missing, doubled or exchanged chunk is found") {
+  Orders orders;
+  for (int i = 0; i < 6; ++i) orders.insert({i, std::string(200000, static_cast<char>('a' + i)), {}, {}});
+  const std::string good = saved(orders);
+  std::vector<std::pair<std::size_t, std::size_t>> chunks;  // start, size
+  for (std::size_t at = 16; at < good.size(); at += chunks.back().second) {
+    const auto size =
+        kf::detail::load_number<std::uint64_t>(reinterpret_cast<const std::byte*>(&good[at + 4]));
+    chunks.emplace_back(at, size + 20);
+  }
+  REQUIRE(chunks.size() >= 5);
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const auto [at, size] = chunks[i];
+    std::string without = good;
+    without.erase(at, size);
+    CHECK_THROWS_AS(loaded<Orders>(without), kf::CorruptSnapshot);
+    std::string doubled = good;
+    doubled.insert(at, good.substr(at, size));
+    if (i + 1 < chunks.size()) CHECK_THROWS_AS(loaded<Orders>(doubled), kf::CorruptSnapshot);
+  }
+}
+
+TEST_CASE("a file with something behind the snapshot, and one that is none, are refused") {
+  const Directory directory;
+  const auto path = directory / "x.kfs";
+  const auto write = [&](const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; };
+  const std::string good = saved(some_orders());
+  write(good + "x");
+  try {
+    static_cast<void>(kf::load<Orders>(path));
+    FAIL("it was loaded");
+  } catch (const kf::CorruptSnapshot& error) {
+    CHECK(error.offset == good.size());
+    CHECK(error.file == path.string());
+  }
+  write("");
+  CHECK_THROWS_AS(kf::load<Orders>(path), kf::CorruptSnapshot);
+  write("id,customer\n1,ann and what else there is\n");
+  CHECK_THROWS_WITH(kf::load<Orders>(path), contains("does not begin as snapshots do"));
+}
+
+TEST_CASE(
+    "a later format and chunks of unknown kinds are refused with both numbers; optional ones are passed "
+    "over") {
+  const std::string good = saved(some_orders());
+  const auto number = [](const std::string& bytes, std::uint64_t& known) -> std::uint64_t {
+    try {
+      static_cast<void>(loaded<Orders>(bytes));
+      return 0;
+    } catch (const kf::UnsupportedFormat& error) {
+      known = error.known;
+      return error.found;
+    }
+  };
+  std::uint64_t known = 0;
+  std::string later = good;
+  later[8] = 2;
+  keyfold_test::seal(later);
+  CHECK(number(later, known) == 2);
+  CHECK(known == 1);
+
+  const std::size_t end = good.size() - 28;
+  const auto with_chunk = [&](const char(&kind)[5]) {
+    std::string chunk(16, '\0');
+    chunk.replace(0, 4, kind, 4);
+    chunk[4] = 3;
+    std::string bytes = good.substr(0, end) + chunk + "abc1234" + good.substr(end);
+    const std::uint64_t size = bytes.size();
+    kf::detail::store_number(reinterpret_cast<std::byte*>(&bytes[bytes.size() - 12]), size);
+    keyfold_test::seal(bytes);
+    return bytes;
+  };
+  CHECK(number(with_chunk("\x09\0\0\0"), known) == 9);
+  CHECK(known == 3);
+  CHECK(loaded<Orders>(with_chunk("\x09\0\0\x80")).size() == 3);
+}
+
+TEST_CASE("a key that is NaN or there twice is refused although the checksums are right") {
+  using Gauges = kf::Table<Gauge, kf::Key<&Gauge::key>>;
+  Gauges gauges;
+  gauges.append(std::vector<Gauge>{{1.5, 111.0}, {2.5, 222.0}});
+  const std::string good = saved(gauges);
+  const auto with_key = [&](double key) {
+    std::string bytes = good;
+    double old = 2.5;
+    const std::size_t at = bytes.find(std::string(reinterpret_cast<const char*>(&old), 8));
+    REQUIRE(at != std::string::npos);
+    bytes.replace(at, 8, std::string(reinterpret_cast<const char*>(&key), 8));
+    keyfold_test::seal(bytes);
+    return bytes;
+  };
+  CHECK(loaded<Gauges>(with_key(3.5)).size() == 2);
+  CHECK_THROWS_WITH(loaded<Gauges>(with_key(std::nan(""))), contains("the key of a row is NaN"));
+  CHECK_THROWS_WITH(loaded<Gauges>(with_key(1.5)), contains("the key 1.5 is there twice"));
+}
+
+TEST_CASE("progress is told from nothing to all rows, and can cancel") {
+  const Directory directory;
+  const auto path = directory / "orders.kfs";
+  kf::save(some_orders(), path);
+  const std::string before = content_of(path);
+  Orders many;
+  std::vector<Order> rows(30000);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].id = static_cast<std::int64_t>(i);
+  many.append(rows);
+
+  std::vector<std::uint64_t> told;
+  const auto listen = [&](std::uint64_t done, std::uint64_t all) {
+    CHECK(all == 30000);
+    told.push_back(done);
+    return told.size() < 4;
+  };
+  CHECK_THROWS_AS(kf::save(many, path, {.progress = listen}), kf::Cancelled);
+  CHECK(content_of(path) == before);
+  CHECK(directory.names() == std::set<std::string>{"orders.kfs"});
+  CHECK(told.size() == 4);
+
+  const auto to_the_end = [&](std::uint64_t done, std::uint64_t) {
+    told.push_back(done);
+    return true;
+  };
+  told.clear();
+  const std::string bytes = saved(many, {.progress = to_the_end});
+  CHECK(told.front() == 0);
+  CHECK(told.back() == 30000);
+  CHECK(std::ranges::is_sorted(told));
+  told.clear();
+  CHECK(loaded<Orders>(bytes, {.progress = to_the_end}).size() == 30000);
+  CHECK(told.front() == 0);
+  CHECK(told.back() == 30000);
+  CHECK(std::ranges::is_sorted(told));
+  told.clear();
+  CHECK_THROWS_AS(loaded<Orders>(bytes, {.progress = listen}), kf::Cancelled);
+}
+
+TEST_CASE("a file that is replaced keeps its permissions; a path that cannot be is an IoError") {
+  const Directory directory;
+  const auto path = directory / "orders.kfs";
+  kf::save(Orders(), path);
+  std::filesystem::permissions(path, std::filesystem::perms(0640));
+  kf::save(some_orders(), path);
+  CHECK(std::filesystem::status(path).permissions() == std::filesystem::perms(0640));
+  try {
+    kf::save(some_orders(), directory / "no" / "such.kfs");
+    FAIL("it was saved");
+  } catch (const kf::IoError& error) {
+    CHECK(error.operation == "open");
+    CHECK(error.code == std::errc::no_such_file_or_directory);
+  }
+  CHECK_THROWS_AS(kf::load<Orders>(directory / "none.kfs"), kf::IoError);
+  CHECK_THROWS_AS(kf::load<Orders>(directory / "."), kf::IoError);
+}
+
+TEST_CASE("a stream that fails is an IoError, whether or not it throws itself") {
+  for (const bool throws : {false, true}) {
+    std::ofstream full("/dev/full", std::ios::binary);
+    if (throws) full.exceptions(std::ios::badbit | std::ios::failbit);
+    CHECK_THROWS_AS(kf::save(some_orders(), full), kf::IoError);
+    std::stringstream cut(saved(some_orders()).substr(0, 300));
+    if (throws) cut.exceptions(std::ios::badbit | std::ios::failbit | std::ios::eofbit);
+    CHECK_THROWS_AS(kf::load<Orders>(cut), kf::CorruptSnapshot);
+  }
+  std::ifstream missing("/no/such/file");
+  CHECK_THROWS_AS(kf::load<Orders>(missing), kf::IoError);
+}
+
+TEST_CASE("sequences of apply_changes() are not dropped silently") {
+  using Loose = kf::Table<Order, kf::Key<&Order::id>>;
+  Loose orders;
+  orders.insert({1, "ann", {}, {}});
+  CHECK_NOTHROW(saved(orders));
+  auto& core = kf::detail::CoreAccess::core(orders);
+  struct State : kf::detail::SequenceState {
+    std::unique_ptr<kf::detail::SequenceState> clone() const override { return std::make_unique<State>(); }
+    std::size_t bytes() const noexcept override { return 0; }
+  };
+  core.sequences = std::make_unique<State>();
+  CHECK_THROWS_AS(saved(orders), kf::SequencesNotSaved);
+  CHECK(loaded<Loose>(saved(orders, {.drop_sequences = true})).size() == 1);
+}
