@@ -109,7 +109,8 @@ class StoreProgram {
     try {
       PartStore store(SharedDisk{&disk}, options_);
       if (std::string wrong = check(saved(store.table())); !wrong.empty()) return wrong;
-      for (std::size_t left = 1 + dice_.below(6); left > 0; --left) {
+      in_doubt_ = false;
+      for (std::size_t left = 1 + dice_.below(6); left > 0 && !in_doubt_; --left) {
         if (std::string wrong = step(store); !wrong.empty()) return wrong;
       }
       if (dice_.one_in(3)) {
@@ -164,6 +165,7 @@ class StoreProgram {
     try {
       perform(store, store.table(), write);
     } catch (const kf::CommitInDoubt&) {
+      in_doubt_ = true;
       return saved(store.table()) == before ? "" : "a commit in doubt is in memory";
     } catch (const kf::IoError&) {
       states_.pop_back();
@@ -199,6 +201,7 @@ class StoreProgram {
 
   Dice dice_;
   bool promises_too_much_;
+  bool in_doubt_ = false;
   kf::Timestamp now_{};
   kf::StoreOptions options_;
   std::vector<std::string> states_;  // all that may be there, in order
