@@ -114,7 +114,7 @@ class MemoryDisk {
     const bool fails = begins_to_fail();
     std::size_t count = bytes.size();
     if (fails) count = dice_.below(bytes.size());
-    if (!fails && dice_.one_in(8)) count = 1 + dice_.below(bytes.size());
+    if (!fails && short_writes && dice_.one_in(8)) count = 1 + dice_.below(bytes.size());
     Inode& inode = *file.inode;
     if (count != 0) {
       const auto part = bytes.first(count);
@@ -264,6 +264,7 @@ class MemoryDisk {
   }
 
   Flaw flaw;
+  bool short_writes = true;
 
  private:
   struct Rename {
