@@ -564,7 +564,7 @@ class HistoryRun {
 
   // The version a, taken out, becomes b by the changes between them.
   void travel(kf::Version a, kf::Version b, const Changes& net) {
-    Table taken = table_.as_of(a).to_table();
+    auto taken = table_.as_of(a).to_table();
     RC_ASSERT(State(taken.begin(), taken.end()) == model_.at(a).rows);
     taken.apply(net);
     RC_ASSERT(std::ranges::is_permutation(State(taken.begin(), taken.end()), model_.at(b).rows));
