@@ -94,7 +94,7 @@ class MemoryDisk {
       auto& inode = names_[name];
       if (inode == nullptr) {
         inode = std::make_shared<Inode>();
-        pending_names_.push_back({Rename::create, "", name, inode});
+        pending_names_.push_back({Rename::created, "", name, inode});
       } else {
         truncate_to(*inode, 0);
       }
@@ -161,7 +161,7 @@ class MemoryDisk {
       const auto inode = names_.at(from);
       names_.erase(from);
       names_[to] = inode;
-      pending_names_.push_back({Rename::move, from, to, inode});
+      pending_names_.push_back({Rename::moved, from, to, inode});
     }
     if (fails) fail("rename", from);
     after();
@@ -177,7 +177,7 @@ class MemoryDisk {
     if (names_.find(name) == names_.end()) fail("remove", name);
     if (!fails || dice_.one_in(2)) {
       names_.erase(name);
-      pending_names_.push_back({Rename::remove, name, "", nullptr});
+      pending_names_.push_back({Rename::removed, name, "", nullptr});
     }
     if (fails) fail("remove", name);
     after();
@@ -268,7 +268,7 @@ class MemoryDisk {
 
  private:
   struct Rename {
-    enum Kind : std::uint8_t { create, move, remove } kind;
+    enum Kind : std::uint8_t { created, moved, removed } kind;
     std::string from;
     std::string to;
     std::shared_ptr<Inode> inode;
@@ -306,7 +306,8 @@ class MemoryDisk {
     inode.pending.clear();
   }
   void carry_out(Names& names, const Rename& op) {
-    const bool both = op.kind == Rename::move && dice_.one_in(4);  // the new name is there, the old one still
+    const bool both =
+        op.kind == Rename::moved && dice_.one_in(4);  // the new name is there, the old one still
     if (!op.from.empty() && !both) names.erase(op.from);
     if (!op.to.empty()) names[op.to] = op.inode;
   }

@@ -4,3 +4,4 @@
 #include <keyfold/keyfold.hpp>
 #include <keyfold/print.hpp>
 #include <keyfold/snapshot.hpp>
+#include <keyfold/store.hpp>
