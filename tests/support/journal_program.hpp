@@ -137,7 +137,7 @@ class JournalProgram {
   void step(AnyJournal& journal) {
     switch (dice_.below(8)) {
       case 0:
-        journal.checkpoint([this](auto& sink) { write_state(sink); });
+        journal.checkpoint([this](auto& sink) { this->write_state(sink); });
         return promise_all();
       case 1:
         journal.sync();
