@@ -21,7 +21,7 @@ class CorruptSnapshot : public Error {
         offset(damaged_offset) {}
 
   std::string file;  ///< "<stream>" for a stream
-  std::uint64_t offset;
+  std::uint64_t offset;  ///< where something is wrong, or where the part begins whose checksum is
 };
 
 /// The rows that were stored are not made of the columns that the program's rows have.

@@ -263,7 +263,7 @@ class Encoder {
     } else if constexpr (kind == CodecKind::array) {
       for (const auto& element : value) put(element);
     } else if constexpr (kind == CodecKind::tuple) {
-      std::apply([this](const auto&... part) { (put(part), ...); }, value);
+      std::apply([this](const auto&... part) { (this->put(part), ...); }, value);
     } else if constexpr (kind == CodecKind::variant) {
       put_variant(value);
     } else if constexpr (kind == CodecKind::container) {
@@ -303,7 +303,7 @@ class Encoder {
                   "keyfold: a variant to be saved has 255 alternatives at most");
     if (value.valueless_by_exception()) throw Error("a variant without a value cannot be saved");
     detail::put_u8(out_, static_cast<std::uint8_t>(value.index()));
-    std::visit([this](const auto& alternative) { put(alternative); }, value);
+    std::visit([this](const auto& alternative) { this->put(alternative); }, value);
   }
 
   template <class Container>
@@ -372,7 +372,7 @@ class Decoder {
     } else if constexpr (kind == CodecKind::array) {
       for (auto& element : value) get(element);
     } else if constexpr (kind == CodecKind::tuple) {
-      std::apply([this](auto&... part) { (get(part), ...); }, value);
+      std::apply([this](auto&... part) { (this->get(part), ...); }, value);
     } else if constexpr (kind == CodecKind::variant) {
       get_variant(value, std::make_index_sequence<std::variant_size_v<T>>());
     } else if constexpr (kind == CodecKind::container) {

@@ -122,11 +122,13 @@ class ChunkReader {
 
   const std::string& file() const noexcept { return file_; }
 
-  [[noreturn]] void fail(const std::string& what_is_wrong) const {
-    throw CorruptSnapshot(file_, consumed_, what_is_wrong);
-  }
+  [[noreturn]] void fail(const std::string& what_is_wrong) const { fail_at(consumed_, what_is_wrong); }
 
  private:
+  [[noreturn]] void fail_at(std::uint64_t offset, const std::string& what_is_wrong) const {
+    throw CorruptSnapshot(file_, offset, what_is_wrong);
+  }
+
   void read(std::byte* to, std::size_t count) {
     if (source_.read(to, count) != count) fail("it ends too early");
     consumed_ += count;
@@ -136,10 +138,10 @@ class ChunkReader {
     std::array<std::byte, preamble_size> preamble{};
     read(preamble.data(), preamble.size());
     if (std::memcmp(preamble.data(), snapshot_magic.data(), snapshot_magic.size()) != 0)
-      throw CorruptSnapshot(file_, 0, "it does not begin as snapshots do");
+      fail_at(0, "it does not begin as snapshots do");
     checksum_ = detail::crc32c(std::span(preamble).first(12));
     if (checksum_ != detail::load_number<std::uint32_t>(&preamble[12]))
-      throw CorruptSnapshot(file_, 0, "the checksum of its beginning is wrong");
+      fail_at(0, "the checksum of its beginning is wrong");
     const auto format = detail::load_number<std::uint32_t>(&preamble[8]);
     if (format != snapshot_format)
       throw UnsupportedFormat("the snapshot '" + file_ + "'", format, snapshot_format);
@@ -160,7 +162,7 @@ class ChunkReader {
     read(header.data(), header.size());
     checksum_ = detail::crc32c(std::span(header).first(12), checksum_);
     if (checksum_ != detail::load_number<std::uint32_t>(&header[12]))
-      fail("the checksum of a chunk's header is wrong");
+      fail_at(consumed_ - header.size(), "the checksum of a chunk's header is wrong");
     const auto size = detail::load_number<std::uint64_t>(&header[4]);
     if (size > source_.left()) fail("it ends too early");
     read_payload(static_cast<std::size_t>(size));
@@ -176,7 +178,7 @@ class ChunkReader {
     std::array<std::byte, checksum_size> stored{};
     read(stored.data(), stored.size());
     if (checksum_ != detail::load_number<std::uint32_t>(stored.data()))
-      fail("the checksum of a chunk is wrong");
+      fail_at(payload_start_, "the checksum of the chunk that begins there is wrong");
     payload_ = ByteReader({bytes, size});
   }
 

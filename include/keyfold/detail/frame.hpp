@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-/// The layout of a store's files: see docs/file-format.md.
+/// The layout of a store's files: see docs/store-format.md.
 namespace keyfold::detail {
 
 using ByteSpan = std::span<const std::byte>;

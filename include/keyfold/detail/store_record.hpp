@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-/// What the frames of a store's log hold: see docs/file-format.md. Written from a plan that is about to be
+/// What the frames of a store's log hold: see docs/store-format.md. Written from a plan that is about to be
 /// carried out; read into a plan that is carried out again.
 namespace keyfold::detail {
 
