@@ -152,7 +152,7 @@ class CurrentPlanner {
     Progress& progress = progress_of(key, hash, event.row, [&] { return core_.find(key, hash); });
     if constexpr (rejects_ties) note_for_ties(progress, event);
     const bool effective = !late(event.at, event.position) &&
-                           (event.kind == Kind::erase ? erase(progress, event.at) : upsert(progress, event));
+                           (event.kind == Kind::erase ? erase(progress, event) : upsert(progress, event));
     if (!effective) {
       ++metrics().dropped_late;
       return;
@@ -165,7 +165,7 @@ class CurrentPlanner {
     if (&event == truncate_) {
       ++metrics().skipped;
       for (Progress& progress : keys_) {
-        if (erase(progress, event.at) && !progress.now.live) progress.by_truncate = true;
+        if (erase(progress, event) && !progress.now.live) progress.by_truncate = true;
       }
     } else if (overtaken(event)) {
       ++metrics().dropped_duplicates;
@@ -235,6 +235,7 @@ class CurrentPlanner {
     if (!brought) return;
     now.columns.clear();
     now.base = now.set;
+    now.fed = false;
   }
 
   static bool before_optional(const std::optional<Seq>& a, const std::optional<Seq>& b) {
@@ -261,10 +262,12 @@ class CurrentPlanner {
 
   // --- The rules; each returns whether the event made a difference ---
 
-  bool erase(Progress& key, const Seq& at) {
+  bool erase(Progress& key, const Event& event) {
     KeySequences<Seq>& now = key.now;
+    const Seq& at = event.at;
     if (now.erased && detail::less_values(at, *now.erased)) return false;
-    if (!now.live || not_after(now.set, at)) {
+    const bool again = told_again(now, event);
+    if (!now.live || (again ? ties(now.set, at) : not_after(now.set, at))) {
       now.kill(at);
       key.dirty = key.fresh = true;
       key.by_truncate = false;
@@ -273,17 +276,31 @@ class CurrentPlanner {
       return true;
     }
     if constexpr (resets_columns) {
-      now.erased = at;
-      key.dirty = true;
-      return reset_columns(key, at);
+      if (!again) {
+        now.erased = at;
+        key.dirty = true;
+      }
+      return reset_columns(key, at, again);
     } else {
       return false;  // the row was made after it
     }
   }
 
+  // A delete that is known took away what there was when it came; the rest is newer, whoever brought it.
+  bool told_again(const KeySequences<Seq>& now, const Event& event) const {
+    if (event.kind == Kind::truncate && state_ != nullptr && state_->truncated != nullptr &&
+        detail::same_sequence(*state_->truncated, event.at))
+      return true;
+    return ties(now.erased, event.at);
+  }
+  static bool ties(const std::optional<Seq>& known, const Seq& at) {
+    return known && detail::same_sequence(*known, at);
+  }
+
   bool upsert(Progress& key, const Event& event) {
     KeySequences<Seq>& now = key.now;
     if (now.erased && detail::less_values(event.at, *now.erased)) return false;
+    begin(key, event.at);
     if constexpr (by_column) {
       return upsert_columns(key, event);
     } else {
@@ -293,6 +310,14 @@ class CurrentPlanner {
       key.winner = event.row;
       return true;
     }
+  }
+
+  // The row begins with the oldest upsert that is known, however late that comes.
+  static void begin(Progress& key, const Seq& at) {
+    KeySequences<Seq>& now = key.now;
+    if (now.live && !(now.fed && detail::less_values(at, *now.base))) return;
+    now.base = at;
+    now.fed = key.dirty = true;
   }
 
   void set(Progress& key, const Event& event) {
@@ -348,28 +373,36 @@ class CurrentPlanner {
     }
   }
 
-  // A delete came after newer upserts: what is older than it goes back to the defaults.
-  bool reset_columns(Progress& key, const Seq& at) {
+  // A delete came after newer upserts: what is older than it goes back to the defaults. `again`: it is known.
+  bool reset_columns(Progress& key, const Seq& at, bool again) {
+    KeySequences<Seq>& now = key.now;
+    const bool from_start = !again && not_after(now.base, at);
+    bool visible = false;
     if constexpr (by_column) {
       spread(key);
       if (!key.row) key.row = key.slot->get();
-      return reset_older(key, at);
-    } else {
-      if (key.slot == nullptr || key.fresh || !not_after(key.now.base, at)) return false;
+      visible = reset_older(key, at, from_start);
+    } else if (from_start && key.slot != nullptr && !key.fresh) {
       key.fresh = true;
-      const bool visible = reset_uncopied(key);
-      key.touched = key.touched || visible;
-      return visible;
+      visible = reset_uncopied(key);
     }
+    if (from_start) {  // as far as is known, the row begins with its newest upsert
+      now.base = now.set;
+      now.fed = true;
+    }
+    key.touched = key.touched || visible;
+    return visible;
   }
 
-  bool reset_older(Progress& key, const Seq& at) {
+  bool reset_older(Progress& key, const Seq& at, bool from_start) {
     bool reset = false;
     const Row defaults{};
     detail::for_each_column<Row>([&]<auto Member, std::size_t I>() {
       if constexpr (!Columns::template special<Member>()) {
-        auto& set = Columns::template copied<Member>() ? key.now.columns[I] : key.now.base;
-        if (!not_after(set, at)) return;
+        std::optional<Seq>& set = key.now.columns[I];  // none where no event has the column
+        if (set ? !not_after(set, at) : !from_start) return;
+        if (set) key.dirty = true;
+        set.reset();
         if constexpr (ValueComparable<member_value_t<Member, Row>>) {
           reset = reset || !detail::equal_values(*key.row.*Member, defaults.*Member);
         } else {
@@ -378,7 +411,6 @@ class CurrentPlanner {
         *key.row.*Member = defaults.*Member;
       }
     });
-    key.touched = key.touched || reset;
     return reset;
   }
 

@@ -20,7 +20,9 @@ struct KeySequences {
   bool live = false;                        // a row has the key
   std::optional<Seq> set{};                 // the newest upsert of the row
   std::optional<Seq> erased{};              // the newest delete or truncate
-  std::optional<Seq> base{};                // what the row was at first, if another write brought it
+  std::optional<Seq> base{};                // how new those columns are that no upsert gave a value
+  bool fed = false;                         // `base` is the first upsert after the newest delete; else what
+                                            // the row was when another write brought it
   std::vector<std::optional<Seq>> columns;  // for each column the newest upsert that gave it a value;
                                             // empty: `set` for those that feeds set
   Timestamp erased_at{};                    // when the delete came in
@@ -30,6 +32,7 @@ struct KeySequences {
     live = false;
     set.reset();
     base.reset();
+    fed = false;
     columns.clear();
     erased = at;
   }
