@@ -387,6 +387,26 @@ TEST_CASE("rows without a default, and sequences with nothing but <, will do") {
   CHECK_THROWS_AS(load_fixed({Fixed(2, 5)}), kf::SequenceTie);
 }
 
+TEST_CASE("on_tie(reject) compares a truncate with what is known of every key") {
+  Orders table;
+  load(table, {set(1, "row", 10), gone(2, 20), set(3, "erased", 30)});
+  table.erase(3);
+  const auto key_of_tie = [&](Events events) {
+    const Unharmed unharmed(table);
+    const auto error =
+        error_of<kf::SequenceTie>([&] { feed(table, std::move(events)).on_tie(kf::reject).execute(); });
+    CHECK(error.first_position == kf::no_position);
+    CHECK(error.second_position == 1);
+    return error.key + "@" + error.sequence;
+  };
+  CHECK(key_of_tie({set(9, "x", 99), truncate(10)}) == "1@10");
+  CHECK(key_of_tie({set(9, "x", 99), truncate(20)}) == "2@20");
+  CHECK(key_of_tie({set(9, "x", 99), truncate(30)}) == "3@30");
+  CHECK(key_of_tie({set(2, "named", 99), truncate(20), truncate(98)}) == "2@20");
+  CHECK_NOTHROW(feed(table, {truncate(15)}).on_tie(kf::reject).execute());
+  CHECK_NOTHROW(feed(table, {truncate(10)}).on_tie(kf::reject).execute());  // 1 is gone, and forgotten
+}
+
 // --- What other writes set in columns that no event has
 
 namespace {
@@ -763,6 +783,28 @@ TEST_CASE("a delete that is told again is remembered as one that came last") {
   CHECK(load(table, {set(1, "late", 5), set(2, "forgotten", 5), set(3, "late", 5)}).metrics().dropped_late ==
         2);
   CHECK(table.contains(2));
+}
+
+TEST_CASE("tombstones(keep_last(n)) goes by when the deletes of a load came, not by when their keys did") {
+  const Events events{set(1, "a", 1), gone(2, 2), gone(1, 3)};
+  Orders at_once;
+  feed(at_once, events).tombstones(kf::keep_last(1)).execute();
+  Orders one_by_one;
+  for (const Event& event : events) feed(one_by_one, {event}).tombstones(kf::keep_last(1)).execute();
+  for (Orders* table : {&at_once, &one_by_one}) {
+    CHECK(load(*table, {set(1, "late", 1), set(2, "forgotten", 1)}).metrics().dropped_late == 1);
+    CHECK(rows_of(*table) == Rows{row(2, "forgotten")});
+  }
+}
+
+TEST_CASE("tombstones(keep_last(n)) counts the last of several deletes of a key") {
+  Orders table;
+  feed(table, {gone(1, 10), gone(2, 10), gone(3, 10), gone(1, 11), set(2, "back", 12), gone(2, 13)})
+      .tombstones(kf::keep_last(2))
+      .execute();
+  const auto result = load(table, {set(1, "late", 5), set(2, "late", 5), set(3, "forgotten", 5)});
+  CHECK(result.metrics().dropped_late == 2);
+  CHECK(rows_of(table) == Rows{row(3, "forgotten")});
 }
 
 TEST_CASE("tombstones(keep_for(time)) forgets by the table's clock") {

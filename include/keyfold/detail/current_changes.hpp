@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cassert>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -46,6 +47,7 @@ class CurrentPlanner {
     if (truncate_ != nullptr) visit_table();
     for (const Event& event : events_) take(event);
     if constexpr (rejects_ties) refuse_ties();
+    remember_keys();
     for (Progress& key : keys_) finish(key);
     drop_truncated();
     keep_state();
@@ -70,6 +72,7 @@ class CurrentPlanner {
     std::uint64_t hash = 0;
     KeySequences<Seq> now{};
     bool dirty = false;               // `now` differs from what is remembered
+    Position died = no_position;      // the delete or truncate that counts last
     bool by_truncate = false;         // it was a truncate that took the row away
     bool fresh = false;               // the row starts from the defaults
     bool touched = false;             // the row is another one now
@@ -270,6 +273,7 @@ class CurrentPlanner {
     if (!now.live || (again ? ties(now.set, at) : not_after(now.set, at))) {
       now.kill(at);
       key.dirty = key.fresh = true;
+      key.died = event.position;
       key.by_truncate = false;
       key.winner = nullptr;
       key.row.reset();
@@ -453,6 +457,7 @@ class CurrentPlanner {
     std::ranges::stable_sort(truncates, earlier);
     for (std::size_t i = 1; i < truncates.size(); ++i)
       refuse_equal_truncates(truncates[i - 1]->at, truncates[i - 1]->position, *truncates[i]);
+    refuse_truncates_of_known(truncates);
     for (Progress& key : keys_) {
       std::ranges::stable_sort(key.events, earlier);
       for (std::size_t i = 0; i < key.events.size(); ++i) {
@@ -465,10 +470,36 @@ class CurrentPlanner {
     }
   }
 
+  // Truncates are events of every key: of those that the feed names, and of those that are remembered only.
+  void refuse_truncates_of_known(const std::vector<const Event*>& sorted) const {
+    if (sorted.empty()) return;
+    const auto refuse = [&](const std::optional<Seq>& known, const auto& key) {
+      if (!known) return;
+      const auto found = std::ranges::lower_bound(sorted, *known, seq_less, at_of);
+      if (found == sorted.end() || !detail::same_sequence((*found)->at, *known)) return;
+      detail::refuse_tie(detail::key_text(key()), detail::literal_text(*known), no_position,
+                         (*found)->position);
+    };
+    for (const Progress& progress : keys_) {
+      const auto key = [&] { return stored_key(progress); };
+      refuse(progress.known_set, key);
+      refuse(progress.known_erased, key);
+    }
+    if (state_ == nullptr) return;
+    state_->keys.for_each([&](const Item& item) {
+      if (visited(item)) return;
+      const auto key = [&]() -> const auto& { return item.key; };
+      refuse(item.value.set, key);
+      refuse(item.value.erased, key);
+    });
+  }
+
+  static constexpr auto seq_less = [](const Seq& a, const Seq& b) { return detail::less_values(a, b); };
+  static constexpr auto at_of = [](const Event* event) -> const Seq& { return event->at; };
+
   // --- The outcome ---
 
   void finish(Progress& key) {
-    if (key.dirty) remember(key);
     const bool was = key.slot != nullptr;
     const bool is = key.now.live;
     if (was && is) {
@@ -562,6 +593,21 @@ class CurrentPlanner {
 
   // --- What is remembered ---
 
+  // Deletes in the order in which they came, see CurrentState.
+  void remember_keys() {
+    std::vector<Progress*> dead;
+    for (Progress& key : keys_) {
+      if (!key.dirty) continue;
+      if (key.now.live) {
+        remember(key);
+      } else {
+        dead.push_back(&key);
+      }
+    }
+    std::ranges::stable_sort(dead, std::less<>(), &Progress::died);
+    for (Progress* key : dead) remember(*key);
+  }
+
   void remember(Progress& key) {
     KeySequences<Seq>& now = key.now;
     if (!now.live && covered(now.erased)) {  // the truncate says it all
@@ -569,11 +615,19 @@ class CurrentPlanner {
       return;
     }
     if (!now.live) now.erased_at = time();
-    auto stored = key.slot != nullptr ? Key::stored(CoreType::key_of(key.slot->get()))
-                                      : Key::stored(Key::of(*key.first));
+    auto stored = stored_key(key);
     change().changes.push_back(
         {key.item, std::make_unique<Item>(Item{std::move(stored), std::move(now), key.hash})});
     now.live = change().changes.back().fresh->value.live;
+  }
+
+  static auto stored_key(const Progress& key) {
+    return key.slot != nullptr ? Key::stored(CoreType::key_of(key.slot->get()))
+                               : Key::stored(Key::of(*key.first));
+  }
+
+  bool visited(const Item& item) const {
+    return index_.find(item.hash, [&](const Progress& key) { return key.item == &item; }) != nullptr;
   }
 
   bool covered(const std::optional<Seq>& at) const {
@@ -586,9 +640,7 @@ class CurrentPlanner {
     change().truncated = std::make_unique<const Seq>(truncate_->at);
     if (state_ == nullptr) return;
     state_->keys.for_each([&](Item& item) {
-      const bool visited =
-          index_.find(item.hash, [&](const Progress& key) { return key.item == &item; }) != nullptr;
-      if (!visited && covered(std::max(item.value.erased, item.value.set, before_optional)))
+      if (!visited(item) && covered(std::max(item.value.erased, item.value.set, before_optional)))
         change().changes.push_back({&item, nullptr});
     });
   }
