@@ -832,6 +832,21 @@ TEST_CASE("the sequences of rows that are there are never forgotten") {
   CHECK(load(table, {set(2, "forgotten", 5)}).metrics().inserted == 1);
 }
 
+TEST_CASE("memory_usage() counts the sequences of single columns while they are remembered") {
+  Events events;
+  for (int id = 0; id < 1000; ++id) events.push_back(set(id, "a", id));
+  Orders whole;
+  load(whole, events);
+  Orders sparse;
+  feed(sparse, events).ignore_null_updates().execute();
+  constexpr std::size_t columns = 1000 * 4 * sizeof(std::optional<int>);
+  CHECK(sparse.memory_usage().indexes >= whole.memory_usage().indexes + columns);
+  const Orders copy = sparse;
+  CHECK(copy.memory_usage().indexes >= whole.memory_usage().indexes + columns);
+  for (Orders* table : {&whole, &sparse}) load(*table, {truncate(1000)});
+  CHECK(sparse.memory_usage().indexes == whole.memory_usage().indexes);
+}
+
 // --- Computed keys
 
 namespace {

@@ -39,6 +39,11 @@ struct KeySequences {
 };
 
 template <class Seq>
+std::size_t heap_bytes(const KeySequences<Seq>& value) noexcept {
+  return value.columns.capacity() * sizeof(std::optional<Seq>);
+}
+
+template <class Seq>
 bool before(const std::optional<Seq>& a, const Seq& b) {
   return !a || detail::less_values(*a, b);
 }
@@ -64,7 +69,9 @@ class CurrentState final : public SequenceState {
     return copy;
   }
 
-  std::size_t bytes() const noexcept override { return keys.bytes(); }
+  std::size_t bytes() const noexcept override {
+    return keys.bytes() + (truncated != nullptr ? sizeof(Seq) : 0);
+  }
 
   void add(std::unique_ptr<Item> item) noexcept { link(keys.add(std::move(item))); }
   void replace(Item& old, std::unique_ptr<Item> fresh) noexcept {

@@ -21,6 +21,13 @@ struct RawEvent {
   bool complete() const noexcept { return given.empty(); }
 };
 
+template <class Row, class Seq>
+std::size_t heap_bytes(const std::vector<RawEvent<Row, Seq>>& events) noexcept {
+  std::size_t bytes = events.capacity() * sizeof(RawEvent<Row, Seq>);
+  for (const RawEvent<Row, Seq>& event : events) bytes += event.given.capacity() / 8;
+  return bytes;
+}
+
 template <class Key, class Row, class Seq>
 class HistoryState final : public SequenceState {
  public:
