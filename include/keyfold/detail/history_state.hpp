@@ -17,6 +17,7 @@ struct RawEvent {
   Seq at;
   std::optional<Row> row;   // none: a delete
   std::vector<bool> given;  // for each column whether the event brought a value; empty: all
+  bool folded = false;      // into a row that an earlier event began; else a row begins with it
 
   bool complete() const noexcept { return given.empty(); }
 };
