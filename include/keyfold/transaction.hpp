@@ -31,9 +31,10 @@ namespace keyfold {
 /// up. Without commit() nothing happens.
 ///
 /// Transactions do not wait for one another: if the table has got a new version since the transaction began,
-/// or a load of change events that made none but is remembered, every member throws TransactionConflict; TableGone, if the table is no more; TransactionEnded after
-/// commit() or rollback(). Threads: all but commit() and preview() only reads the table, so several
-/// transactions may be prepared at once; each has one thread at a time.
+/// or a load of change events that made none but is remembered, every member throws TransactionConflict;
+/// TableGone, if the table is no more; TransactionEnded after commit() or rollback(). Threads: all but
+/// commit() and preview() only reads the table, so several transactions may be prepared at once; each has one
+/// thread at a time.
 ///
 /// Costs memory and a copy for each row that it looks for or writes; a write that must see all rows (such as
 /// one with when_not_matched_by_source) copies them all.
