@@ -549,6 +549,27 @@ TEST_CASE("columns_except leaves columns out, columns_only takes no others, the 
   CHECK(rows_of(table) == Rows{row(1, "a"), row(2, "", 20), row(3, "c", 30)});
 }
 
+TEST_CASE("feeds of other columns share the sequence of a key, unless nulls are ignored") {
+  const auto status = [](Orders& table) {
+    return table.apply_changes(Events{set(1, "a", 10, 10)})
+        .sequence_by<&Event::seq>()
+        .columns_only<&Event::status>();
+  };
+  const auto cents = [](Orders& table) {
+    return table.apply_changes(Events{set(1, "b", 5, 5)})
+        .sequence_by<&Event::seq>()
+        .columns_only<&Event::cents>();
+  };
+  Orders shared;
+  status(shared).execute();
+  CHECK(cents(shared).execute().metrics().dropped_late == 1);
+  CHECK(rows_of(shared) == Rows{row(1, "a")});
+  Orders own;
+  status(own).ignore_null_updates().execute();
+  cents(own).ignore_null_updates().execute();
+  CHECK(rows_of(own) == Rows{row(1, "a", 5)});
+}
+
 TEST_CASE("ignore_null_updates keeps what an event does not bring") {
   Orders table;
   feed(table, {set(1, "a", 1, 10)}).ignore_null_updates().execute();
@@ -845,6 +866,15 @@ TEST_CASE("memory_usage() counts the sequences of single columns while they are 
   CHECK(copy.memory_usage().indexes >= whole.memory_usage().indexes + columns);
   for (Orders* table : {&whole, &sparse}) load(*table, {truncate(1000)});
   CHECK(sparse.memory_usage().indexes == whole.memory_usage().indexes);
+}
+
+TEST_CASE("a key that another write erased is remembered, tombstones or not") {
+  Orders table;
+  load(table, {set(1, "fed", 5)});
+  table.erase(1);
+  feed(table, {gone(2, 9)}).tombstones(kf::keep_last(0)).execute();
+  CHECK(load(table, {set(1, "late", 4)}).metrics().dropped_late == 1);
+  CHECK(table.empty());
 }
 
 // --- Computed keys
