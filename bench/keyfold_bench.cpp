@@ -4,10 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdio>
-#include <cstdlib>
-#include <ctime>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +11,7 @@
 #include <vector>
 
 #include "engines.hpp"
+#include "measure.hpp"
 #include "rows.hpp"
 
 namespace keyfold_bench {
@@ -26,19 +23,6 @@ struct Options {
   std::size_t rounds = 9;
   std::string only;  // the name of one engine; empty: all
 };
-
-// Of this thread, so that other processes count only as far as they take caches and memory.
-double cpu_nanoseconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 template <class Row>
 using Batches = std::vector<std::vector<Row>>;
@@ -168,19 +152,6 @@ void register_row(const Options& options) {
         ->UseManualTime()
         ->Unit(benchmark::kMillisecond);
   }
-}
-
-// Takes `--name=number` out of the arguments.
-bool read_number(std::string_view argument, std::string_view name, std::size_t& number) {
-  if (!argument.starts_with(name)) return false;
-  const std::string_view text = argument.substr(name.size());
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number == 0) {
-    std::fprintf(stderr, "keyfold_bench: '%.*s' needs a number above 0\n", static_cast<int>(argument.size()),
-                 argument.data());
-    std::exit(1);
-  }
-  return true;
 }
 
 Options read_options(int& argc, char** argv) {

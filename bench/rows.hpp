@@ -98,6 +98,19 @@ class Workload {
     return batch;
   }
 
+  /// Rows of the table, each changed.
+  std::vector<Row> next_updates(std::size_t size) {
+    std::vector<Row> batch;
+    batch.reserve(size);
+    std::unordered_set<std::size_t> used;
+    while (batch.size() < size) {
+      Row& row = table_[unused(used, table_.size())];
+      touch(row);
+      batch.push_back(row);
+    }
+    return batch;
+  }
+
  private:
   std::size_t unused(std::unordered_set<std::size_t>& used, std::size_t count) {
     while (true) {

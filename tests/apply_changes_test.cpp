@@ -76,6 +76,15 @@ struct Dated {
 };
 BOOST_DESCRIBE_STRUCT(Dated, (), (id, a, b, seq))
 
+struct Stamped {
+  int id = 0;
+  std::optional<int> a{};
+  std::string note = "none";
+  int seq = 0;
+  bool operator==(const Stamped&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Stamped, (), (id, a, note, seq))
+
 using Orders = kf::Table<Order, kf::Key<&Order::id>>;
 using Events = std::vector<Event>;
 using Rows = std::vector<Order>;
@@ -378,6 +387,133 @@ TEST_CASE("rows without a default, and sequences with nothing but <, will do") {
   CHECK_THROWS_AS(load_fixed({Fixed(2, 5)}), kf::SequenceTie);
 }
 
+TEST_CASE("on_tie(reject) compares a truncate with what is known of every key") {
+  Orders table;
+  load(table, {set(1, "row", 10), gone(2, 20), set(3, "erased", 30)});
+  table.erase(3);
+  const auto key_of_tie = [&](Events events) {
+    const Unharmed unharmed(table);
+    const auto error =
+        error_of<kf::SequenceTie>([&] { feed(table, std::move(events)).on_tie(kf::reject).execute(); });
+    CHECK(error.first_position == kf::no_position);
+    CHECK(error.second_position == 1);
+    return error.key + "@" + error.sequence;
+  };
+  CHECK(key_of_tie({set(9, "x", 99), truncate(10)}) == "1@10");
+  CHECK(key_of_tie({set(9, "x", 99), truncate(20)}) == "2@20");
+  CHECK(key_of_tie({set(9, "x", 99), truncate(30)}) == "3@30");
+  CHECK(key_of_tie({set(2, "named", 99), truncate(20), truncate(98)}) == "2@20");
+  CHECK_NOTHROW(feed(table, {truncate(15)}).on_tie(kf::reject).execute());
+  CHECK_NOTHROW(feed(table, {truncate(10)}).on_tie(kf::reject).execute());  // 1 is gone, and forgotten
+}
+
+// --- What other writes set in columns that no event has
+
+namespace {
+
+// A row that a feed made, with a note that another write set.
+Orders noted(const Events& events) {
+  Orders table;
+  load(table, events);
+  table.update_where(kf::target<&Order::id> == 1, kf::target<&Order::note> = "mine");
+  return table;
+}
+Rows note_is(std::string note) { return {{1, "a", std::nullopt, std::move(note)}}; }
+
+}  // namespace
+
+TEST_CASE("a feed that is told again leaves what another write set") {
+  const Events events{gone(1, 5), set(1, "a", 10)};
+  Orders table = noted(events);
+  CHECK(load(table, events).metrics().affected() == 0);
+  CHECK(load(table, {gone(1, 5)}).metrics().dropped_late == 1);
+  CHECK(rows_of(table) == note_is("mine"));
+}
+
+TEST_CASE("a delete older than every upsert of a row leaves what another write set") {
+  Orders table = noted({set(1, "a", 10)});
+  CHECK(load(table, {gone(1, 5)}).metrics().dropped_late == 1);
+  CHECK(load(table, {gone(1, 5), gone(1, 7), truncate(6)}).metrics().affected() == 0);
+  CHECK(rows_of(table) == note_is("mine"));
+}
+
+TEST_CASE("a late delete between two upserts takes what another write set, once") {
+  for (const bool late_first : {false, true}) {
+    Orders table = noted(late_first ? Events{set(1, "a", 10), set(1, "first", 3)}
+                                    : Events{set(1, "first", 3), set(1, "a", 10)});
+    CHECK(load(table, {gone(1, 5)}).metrics().matched_updated == 1);
+    CHECK(rows_of(table) == note_is("none"));
+    table.update_where(kf::target<&Order::id> == 1, kf::target<&Order::note> = "mine");
+    CHECK(load(table, {gone(1, 5)}).metrics().dropped_late == 1);
+    CHECK(load(table, {gone(1, 7)}).metrics().dropped_late == 1);  // nothing is known to be before it
+    CHECK(rows_of(table) == note_is("mine"));
+    load(table, {set(1, "late", 8)});
+    CHECK(load(table, {gone(1, 9)}).metrics().matched_updated == 1);
+    CHECK(rows_of(table) == note_is("none"));
+  }
+}
+
+TEST_CASE("ignore_null_updates: deletes that are known or older leave what no event brought") {
+  const auto sparse = [](Orders& table, Events events) {
+    return feed(table, std::move(events)).ignore_null_updates().execute();
+  };
+  Orders table;
+  sparse(table, {gone(1, 2), set(1, "a", 10)});
+  table.update_where(kf::target<&Order::id> == 1, kf::target<&Order::note> = "mine",
+                     kf::target<&Order::cents> = 3);
+  CHECK(sparse(table, {gone(1, 2), set(1, "a", 10)}).metrics().affected() == 0);
+  CHECK(sparse(table, {gone(1, 5)}).metrics().dropped_late == 1);
+  CHECK(rows_of(table) == Rows{{1, "a", 3, "mine"}});
+  sparse(table, {set(1, "late", 6)});
+  CHECK(sparse(table, {gone(1, 7)}).metrics().matched_updated == 1);
+  CHECK(rows_of(table) == Rows{row(1, "a")});
+}
+
+TEST_CASE("ignore_null_updates: a column goes with a delete after the upsert that brought it, once") {
+  const auto sparse = [](Orders& table, Events events) {
+    return feed(table, std::move(events)).ignore_null_updates().execute();
+  };
+  Orders table;
+  sparse(table, {set(1, "old", 3, 33), set(1, "a", 10)});
+  CHECK(sparse(table, {gone(1, 5)}).metrics().matched_updated == 1);
+  CHECK(rows_of(table) == Rows{row(1, "a")});
+  table.update_where(kf::target<&Order::id> == 1, kf::target<&Order::cents> = 4);
+  CHECK(sparse(table, {gone(1, 5), gone(1, 6)}).metrics().affected() == 0);
+  CHECK(rows_of(table) == Rows{row(1, "a", 4)});
+}
+
+TEST_CASE("a row brought by another write after a delete does not go when that is told again") {
+  Orders table;
+  load(table, {gone(1, 5)});
+  table.insert(row(1, "by hand"));
+  load(table, {gone(1, 5)});
+  CHECK(rows_of(table) == Rows{row(1, "by hand")});
+  load(table, {truncate(7)});
+  CHECK(table.empty());
+  table.insert(row(2, "by hand"));
+  load(table, {truncate(7)});
+  CHECK(rows_of(table) == Rows{row(2, "by hand")});
+  load(table, {truncate(8)});
+  CHECK(table.empty());
+}
+
+TEST_CASE("a base row stays as new as it says when an older event comes late") {
+  kf::Table<Stamped, kf::Key<&Stamped::id>> table;
+  const auto patch = [&](std::vector<Dated> events) {
+    return table.apply_changes(std::move(events))
+        .sequence_by<&Dated::seq>()
+        .apply_as_deletes(kf::source<&Dated::a> == -1)
+        .execute();
+  };
+  table.append({{1, 0, "base", 7}});
+  patch({{1, 1, {}, 10}});
+  patch({{1, 2, {}, 3}});
+  CHECK(patch({{1, -1, {}, 5}}).metrics().dropped_late == 1);
+  CHECK(rows_of(table) == std::vector<Stamped>{{1, 1, "base", 10}});
+  CHECK(patch({{1, -1, {}, 8}}).metrics().matched_updated == 1);
+  CHECK(rows_of(table) == std::vector<Stamped>{{1, 1, "none", 10}});
+}
+
 // --- Columns
 
 TEST_CASE("an update leaves the columns alone that no event has") {
@@ -411,6 +547,27 @@ TEST_CASE("columns_except leaves columns out, columns_only takes no others, the 
       .columns_except<&Event::id>()
       .execute();
   CHECK(rows_of(table) == Rows{row(1, "a"), row(2, "", 20), row(3, "c", 30)});
+}
+
+TEST_CASE("feeds of other columns share the sequence of a key, unless nulls are ignored") {
+  const auto status = [](Orders& table) {
+    return table.apply_changes(Events{set(1, "a", 10, 10)})
+        .sequence_by<&Event::seq>()
+        .columns_only<&Event::status>();
+  };
+  const auto cents = [](Orders& table) {
+    return table.apply_changes(Events{set(1, "b", 5, 5)})
+        .sequence_by<&Event::seq>()
+        .columns_only<&Event::cents>();
+  };
+  Orders shared;
+  status(shared).execute();
+  CHECK(cents(shared).execute().metrics().dropped_late == 1);
+  CHECK(rows_of(shared) == Rows{row(1, "a")});
+  Orders own;
+  status(own).ignore_null_updates().execute();
+  cents(own).ignore_null_updates().execute();
+  CHECK(rows_of(own) == Rows{row(1, "a", 5)});
 }
 
 TEST_CASE("ignore_null_updates keeps what an event does not bring") {
@@ -649,6 +806,28 @@ TEST_CASE("a delete that is told again is remembered as one that came last") {
   CHECK(table.contains(2));
 }
 
+TEST_CASE("tombstones(keep_last(n)) goes by when the deletes of a load came, not by when their keys did") {
+  const Events events{set(1, "a", 1), gone(2, 2), gone(1, 3)};
+  Orders at_once;
+  feed(at_once, events).tombstones(kf::keep_last(1)).execute();
+  Orders one_by_one;
+  for (const Event& event : events) feed(one_by_one, {event}).tombstones(kf::keep_last(1)).execute();
+  for (Orders* table : {&at_once, &one_by_one}) {
+    CHECK(load(*table, {set(1, "late", 1), set(2, "forgotten", 1)}).metrics().dropped_late == 1);
+    CHECK(rows_of(*table) == Rows{row(2, "forgotten")});
+  }
+}
+
+TEST_CASE("tombstones(keep_last(n)) counts the last of several deletes of a key") {
+  Orders table;
+  feed(table, {gone(1, 10), gone(2, 10), gone(3, 10), gone(1, 11), set(2, "back", 12), gone(2, 13)})
+      .tombstones(kf::keep_last(2))
+      .execute();
+  const auto result = load(table, {set(1, "late", 5), set(2, "late", 5), set(3, "forgotten", 5)});
+  CHECK(result.metrics().dropped_late == 2);
+  CHECK(rows_of(table) == Rows{row(3, "forgotten")});
+}
+
 TEST_CASE("tombstones(keep_for(time)) forgets by the table's clock") {
   auto now = kf::Timestamp(std::chrono::seconds(100));
   kf::TableOptions options;
@@ -672,6 +851,30 @@ TEST_CASE("the sequences of rows that are there are never forgotten") {
   feed(table, {set(1, "new", 9), gone(2, 9)}).tombstones(kf::keep_last(0)).execute();
   CHECK(load(table, {set(1, "late", 5)}).metrics().dropped_late == 1);
   CHECK(load(table, {set(2, "forgotten", 5)}).metrics().inserted == 1);
+}
+
+TEST_CASE("memory_usage() counts the sequences of single columns while they are remembered") {
+  Events events;
+  for (int id = 0; id < 1000; ++id) events.push_back(set(id, "a", id));
+  Orders whole;
+  load(whole, events);
+  Orders sparse;
+  feed(sparse, events).ignore_null_updates().execute();
+  constexpr std::size_t columns = 1000 * 4 * sizeof(std::optional<int>);
+  CHECK(sparse.memory_usage().indexes >= whole.memory_usage().indexes + columns);
+  const Orders copy = sparse;
+  CHECK(copy.memory_usage().indexes >= whole.memory_usage().indexes + columns);
+  for (Orders* table : {&whole, &sparse}) load(*table, {truncate(1000)});
+  CHECK(sparse.memory_usage().indexes == whole.memory_usage().indexes);
+}
+
+TEST_CASE("a key that another write erased is remembered, tombstones or not") {
+  Orders table;
+  load(table, {set(1, "fed", 5)});
+  table.erase(1);
+  feed(table, {gone(2, 9)}).tombstones(kf::keep_last(0)).execute();
+  CHECK(load(table, {set(1, "late", 4)}).metrics().dropped_late == 1);
+  CHECK(table.empty());
 }
 
 // --- Computed keys

@@ -52,7 +52,7 @@ TEST_CASE("a write that would leave a row that violates a constraint writes noth
   CHECK(error.position == 1);
   const std::string text = error.what();
   CHECK(text.find("'amount is not negative', (target.amount >= 0)") != std::string::npos);
-  CHECK(text.find("source row 1 (id: 8, amount: -1, status: 'y')") != std::string::npos);
+  CHECK(text.find("the row that source row 1 makes (id: 8, amount: -1, status: 'y')") != std::string::npos);
   CHECK(text.find("unrequire()") != std::string::npos);
 }
 

@@ -313,7 +313,7 @@ TEST_CASE("TableGone says what to do") {
   prices.reset();
   CHECK(result.metrics().inserted == 1);
   const auto error = caught<kf::TableGone>([&] { static_cast<void>(result.changes()); });
-  CHECK_THAT(error.what(), contains("read changes() before that"));
+  CHECK_THAT(error.what(), contains("use it before that"));
 }
 
 TEST_CASE("errors can be copied and keep what they carry") {

@@ -44,6 +44,14 @@ struct Nick {
 };
 BOOST_DESCRIBE_STRUCT(Nick, (), (id, nick, hops))
 
+struct Redirected {
+  int which = 0;
+  int id = 0;
+};
+BOOST_DESCRIBE_STRUCT(Redirected, (), (which, id))
+
+constexpr auto decade = [](const Person& person) { return person.id / 10; };
+
 using People = kf::Table<Person, kf::Key<&Person::id>>;
 using Rows = std::vector<Person>;
 using Patches = std::vector<Patch>;
@@ -147,6 +155,26 @@ TEST_CASE("two patches of one key need a duplicate policy") {
       .update_present()
       .execute();
   CHECK(people.at(1) == Person{1, "Anna", 31, "annie"});
+}
+
+TEST_CASE("a patch makes no row with another key than it was looked up by") {
+  People people = two();
+  const Unharmed unharmed(people);
+  // It is looked up by 5, and would make the row 9.
+  CHECK_THROWS_AS(people.merge(std::vector<Redirected>{{5, 9}})
+                      .on<&Redirected::which>()
+                      .when_not_matched()
+                      .insert_present()
+                      .execute(),
+                  kf::Error);
+}
+
+TEST_CASE("a table with a computed key takes patches of its own rows") {
+  kf::Table<Person, kf::Key<decade>> people;
+  people.patch(Rows{{12, "Ann", 30, none}});
+  people.patch(Rows{{15, "Anna", 31, none}});
+  REQUIRE(people.size() == 1);
+  CHECK(people.begin()->name == "Anna");
 }
 
 TEST_CASE("a rule of patches is reused, and previewed") {

@@ -147,6 +147,7 @@ class Program {
         RC_ASSERT(rows_of(table) == before);
       }
       const auto preview = tx.preview();
+      const Rows seen_last = rows_of(tx);
       RC_ASSERT(rows_of(table) == before);
       if (number(0, 4) == 0) continue;  // given up
       const kf::Version version = table.version();
@@ -156,6 +157,7 @@ class Program {
       RC_ASSERT(table.version() == version + (preview.empty() ? 0 : 1));
       model = inside;
       check(table, model);
+      RC_ASSERT(rows_of(table) == seen_last);
       if (result.committed() && number(0, 3) == 0) {
         RC_ASSERT(sorted(rows_of(table.as_of(version))) == sorted(before));
         table.undo(table.version());

@@ -438,6 +438,99 @@ TEST_CASE("writes once within a transaction") {
   CHECK(rows_of(stocks) == Rows{{2, 20, "b"}, {8, 80, "h"}});
 }
 
+TEST_CASE("a number within a transaction does not take that of the transaction back") {
+  Stocks stocks = three();
+  auto tx = stocks.once("app", 7).transaction();
+  tx.once("app", 5).erase(1);
+  tx.commit();
+  CHECK(stocks.last_applied("app") == std::optional<std::uint64_t>(7));
+  auto other = stocks.once("app", 8).transaction();
+  other.once("app", 9).erase(2);
+  other.commit();
+  CHECK(stocks.last_applied("app") == std::optional<std::uint64_t>(9));
+}
+
+TEST_CASE("a transaction without a number is not skipped on a table that has recorded some") {
+  Stocks stocks = three();
+  stocks.once("app", 7).erase(3);
+  auto tx = stocks.transaction();
+  tx.erase(1);
+  CHECK(tx.commit().committed());
+  CHECK(stocks.size() == 1);
+}
+
+TEST_CASE("a rule is previewed within a transaction") {
+  constexpr auto rule = kf::merge_rule<Stock>().when_matched().erase();
+  Stocks stocks = three();
+  auto tx = stocks.transaction();
+  tx.erase(1);
+  CHECK(tx.preview(Rows{{1, 0, ""}, {2, 0, ""}}, rule).size() == 1);
+  CHECK(tx.size() == 2);
+}
+
+TEST_CASE("a transaction shows the order that the table will have") {
+  Stocks stocks = three();
+  auto tx = stocks.transaction();
+  tx.erase(1);
+  tx.insert({9, 90, "i"});
+  tx.insert({1, 11, "a"});
+  const Rows seen = rows_of(tx);
+  CHECK(seen == Rows{{1, 11, "a"}, {2, 20, "b"}, {3, 30, "c"}, {9, 90, "i"}});
+  tx.commit();
+  CHECK(rows_of(stocks) == seen);
+}
+
+TEST_CASE("rows that cannot be compared are updated by a transaction all the same") {
+  struct Opaque {
+    int id;
+    int amount;
+  };
+  kf::Table<Opaque, kf::Key<&Opaque::id>> table;
+  table.append({{1, 10}, {2, 20}});
+  auto tx = table.transaction();
+  CHECK(tx.contains(2));  // seen, not written
+  tx.upsert(Opaque{1, 11});
+  const auto result = tx.commit();
+  CHECK(result.metrics().updated == 1);
+  CHECK(table.at(1).amount == 11);
+  auto reading = table.transaction();
+  reading.merge(std::vector<Opaque>{{2, 0}}).when_matched().do_nothing().execute();
+  CHECK_FALSE(reading.commit().committed());
+}
+
+TEST_CASE("a commit that failed is committed again, with its number and metadata") {
+  kf::TableOptions options;
+  bool failing = false;
+  options.clock = [&failing] {
+    if (failing) throw std::runtime_error("no time");
+    return kf::Timestamp();
+  };
+  Stocks stocks(options);
+  stocks.append({{1, 10, "a"}, {2, 20, "b"}});
+  auto tx = stocks.once("app", 1).metadata("day 2").transaction();
+  tx.erase(1);
+  failing = true;
+  CHECK_THROWS_AS(tx.commit(), std::runtime_error);
+  CHECK(stocks.size() == 2);
+  failing = false;
+  tx.erase(2);
+  CHECK(tx.commit().committed());
+  CHECK(stocks.empty());
+  CHECK(stocks.history().back().metadata() == "day 2");
+  CHECK(stocks.last_applied("app") == std::optional<std::uint64_t>(1));
+}
+
+TEST_CASE("changes are applied within a transaction") {
+  Stocks stocks = three();
+  const auto changes = stocks.diff(0, 1).inverse();
+  auto tx = stocks.transaction();
+  tx.apply(changes);
+  CHECK(tx.empty());
+  CHECK_THROWS_AS(tx.apply(changes), kf::ChangeConflict);
+  tx.commit();
+  CHECK(stocks.empty());
+}
+
 TEST_CASE("numbers of a transaction that is given up are not recorded") {
   Stocks stocks = three();
   {

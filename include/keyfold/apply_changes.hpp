@@ -21,7 +21,7 @@ namespace keyfold {
 /// Any order and any batching of one set of events, whose sequences differ for each key, ends in the same
 /// rows as the events one by one in the order of their sequences.
 template <class Target, class SourceRange, class FeedType>
-class [[nodiscard]] ApplyChanges {
+class [[nodiscard("nothing happens before execute() or preview()")]] ApplyChanges {
  public:
   using Feed = FeedType;
   using Row = typename Feed::Row;

@@ -149,7 +149,8 @@ constexpr auto merge_rule() {
 /// A merge that is being put together; nothing happens before execute() or preview(). It refers to the table,
 /// and to the source where that is an lvalue.
 template <class Target, class SourceRange, class RuleType>
-class [[nodiscard]] MergeBuilder : public detail::MergeSyntax<MergeBuilder<Target, SourceRange, RuleType>> {
+class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilder
+    : public detail::MergeSyntax<MergeBuilder<Target, SourceRange, RuleType>> {
  public:
   using Rule = RuleType;
   using Row = typename Rule::Row;

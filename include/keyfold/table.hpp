@@ -376,6 +376,10 @@ ChangeFeed<R> Table<R, K, I...>::changes(Version after, Version up_to) const {
   log.require_readable(up_to);
   ChangeFeed<Row> feed;
   const auto first = std::ranges::upper_bound(log.records, after, {}, &detail::CommitRecord<Row>::version);
+  std::size_t count = 0;
+  for (auto record = first; record != log.records.end() && record->version <= up_to; ++record)
+    count += record->metrics.affected();
+  feed.reserve(count);
   for (auto record = first; record != log.records.end() && record->version <= up_to; ++record) {
     detail::for_each_change(log, *record, [&](Change<Row>&& change) {
       feed.emplace_back(std::move(change), record->version, record->timestamp);

@@ -9,6 +9,7 @@
 
 #include <range/v3/range_fwd.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <memory>
@@ -30,9 +31,10 @@ namespace keyfold {
 /// up. Without commit() nothing happens.
 ///
 /// Transactions do not wait for one another: if the table has got a new version since the transaction began,
-/// or a load of change events that made none but is remembered, every member throws TransactionConflict; TableGone, if the table is no more; TransactionEnded after
-/// commit() or rollback(). Threads: all but commit() and preview() only reads the table, so several
-/// transactions may be prepared at once; each has one thread at a time.
+/// or a load of change events that made none but is remembered, every member throws TransactionConflict;
+/// TableGone, if the table is no more; TransactionEnded after commit() or rollback(). Threads: all but
+/// commit() and preview() only reads the table, so several transactions may be prepared at once; each has one
+/// thread at a time.
 ///
 /// Costs memory and a copy for each row that it looks for or writes; a write that must see all rows (such as
 /// one with when_not_matched_by_source) copies them all.
@@ -113,6 +115,8 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
 
   // --- The end
 
+  using Writes<Transaction, Transaction, Row>::preview;
+
   /// What commit() would change.
   [[nodiscard]] ChangeSet<Row> preview() const {
     open();
@@ -129,7 +133,7 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
     note.parameters = std::make_shared<const std::string>(workspace_->statements());
     if (std::string metadata = workspace_->metadata(); !metadata.empty())
       note.metadata = note.metadata ? *note.metadata + "; " + metadata : std::move(metadata);
-    for (detail::AppNumber& number : workspace_->new_numbers()) note.once.push_back(std::move(number));
+    for (detail::AppNumber& number : workspace_->new_numbers()) add_number(note.once, std::move(number));
     Result result =
         detail::commit(*base_, std::move(note), [this](auto& plan) { workspace_->plan_commit(plan); });
     workspace_.reset();
@@ -159,9 +163,9 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
 
   template <class Fill>
   Result write(detail::CommitNote note, Fill fill) {
+    rows_.clear();
     detail::Written written = detail::write(open(), std::move(note), fill);
     open();  // a condition may have written to the table
-    rows_.clear();
     written.version = started_;
     written.committed = false;
     return Result(written, workspace_->log);
@@ -169,6 +173,15 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
   template <class Fill>
   ChangeSet<Row> preview_plan(Fill fill) {
     return detail::preview(open(), fill);
+  }
+
+  static void add_number(std::vector<detail::AppNumber>& numbers, detail::AppNumber added) {
+    const auto same = std::ranges::find(numbers, added.app, &detail::AppNumber::app);
+    if (same == numbers.end()) {
+      numbers.push_back(std::move(added));
+    } else {
+      same->number = std::max(same->number, added.number);
+    }
   }
 
   CoreType& open() const {

@@ -84,7 +84,10 @@ using value_in_t = std::remove_cvref_t<decltype(std::declval<const Expr&>()(std:
 /// The compile-time checks of a condition; each failure is a sentence. `in_on`: it stands in on_condition().
 template <ClauseKind kind, class Condition, class Target, class Source, bool in_on = false>
 constexpr void check_condition() {
-  if constexpr (Expression<Condition>) {
+  static_assert(!is_assignment_v<Condition>, "keyfold: a condition is no assignment; compare with ==");
+  if constexpr (is_assignment_v<Condition>) {
+    // Said.
+  } else if constexpr (Expression<Condition>) {
     detail::check_sides<kind, Condition, Target, Source>();
     if constexpr (Condition::template fits<Target, Source>) {
       static_assert(

@@ -25,6 +25,17 @@ std::string describe(const Row& row, Position position) {
   return out;
 }
 
+/// A row that a constraint has judged: one that is in the table, or one that a write makes.
+template <class Row>
+std::string judged_row(const Row& row, Position position, bool written) {
+  if (!written) return detail::describe(row, no_position);
+  std::string out = position == no_position
+                        ? "a row that the write makes"
+                        : "the row that source row " + std::to_string(position) + " makes";
+  if (const std::string columns = detail::row_text(row); !columns.empty()) out += ' ' + columns;
+  return out;
+}
+
 /// A constraint whatever its condition is made of. Copies of a table share the condition.
 template <class Row>
 struct Check {
@@ -44,12 +55,12 @@ bool violates(const void* condition, const Row& row) {
 }
 
 template <class KeyParts, class Row>
-void require_met(const Check<Row>& check, const Row& row, Position position) {
+void require_met(const Check<Row>& check, const Row& row, Position position, bool written) {
   if (!check.violated(check.condition.get(), row)) return;
   const auto& [name, condition] = check.about;
   const std::string key = detail::key_text(KeyParts::of(row));
   throw CheckViolation("the constraint '" + name + "', " + condition + ", is violated by " +
-                           detail::describe(row, position) + " with key " + key +
+                           detail::judged_row(row, position, written) + " with key " + key +
                            "; correct the row or leave it out, or drop the constraint with unrequire()",
                        name, condition, key, position);
 }
@@ -70,7 +81,7 @@ void add_check(CoreType& core, std::string name, Condition condition) {
                    std::make_shared<const Condition>(std::move(condition)),
                    &violates<Condition, Row>};
   for (const auto& slot : core.scan())
-    detail::require_met<typename CoreType::KeyParts, Row>(check, slot.get(), no_position);
+    detail::require_met<typename CoreType::KeyParts, Row>(check, slot.get(), no_position, false);
   core.checks.push_back(std::move(check));
 }
 

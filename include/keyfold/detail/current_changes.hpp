@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cassert>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -46,6 +47,7 @@ class CurrentPlanner {
     if (truncate_ != nullptr) visit_table();
     for (const Event& event : events_) take(event);
     if constexpr (rejects_ties) refuse_ties();
+    remember_keys();
     for (Progress& key : keys_) finish(key);
     drop_truncated();
     keep_state();
@@ -70,6 +72,7 @@ class CurrentPlanner {
     std::uint64_t hash = 0;
     KeySequences<Seq> now{};
     bool dirty = false;               // `now` differs from what is remembered
+    Position died = no_position;      // the delete or truncate that counts last
     bool by_truncate = false;         // it was a truncate that took the row away
     bool fresh = false;               // the row starts from the defaults
     bool touched = false;             // the row is another one now
@@ -152,7 +155,7 @@ class CurrentPlanner {
     Progress& progress = progress_of(key, hash, event.row, [&] { return core_.find(key, hash); });
     if constexpr (rejects_ties) note_for_ties(progress, event);
     const bool effective = !late(event.at, event.position) &&
-                           (event.kind == Kind::erase ? erase(progress, event.at) : upsert(progress, event));
+                           (event.kind == Kind::erase ? erase(progress, event) : upsert(progress, event));
     if (!effective) {
       ++metrics().dropped_late;
       return;
@@ -165,7 +168,7 @@ class CurrentPlanner {
     if (&event == truncate_) {
       ++metrics().skipped;
       for (Progress& progress : keys_) {
-        if (erase(progress, event.at) && !progress.now.live) progress.by_truncate = true;
+        if (erase(progress, event) && !progress.now.live) progress.by_truncate = true;
       }
     } else if (overtaken(event)) {
       ++metrics().dropped_duplicates;
@@ -235,6 +238,7 @@ class CurrentPlanner {
     if (!brought) return;
     now.columns.clear();
     now.base = now.set;
+    now.fed = false;
   }
 
   static bool before_optional(const std::optional<Seq>& a, const std::optional<Seq>& b) {
@@ -261,29 +265,46 @@ class CurrentPlanner {
 
   // --- The rules; each returns whether the event made a difference ---
 
-  bool erase(Progress& key, const Seq& at) {
+  bool erase(Progress& key, const Event& event) {
     KeySequences<Seq>& now = key.now;
+    const Seq& at = event.at;
     if (now.erased && detail::less_values(at, *now.erased)) return false;
-    if (!now.live || not_after(now.set, at)) {
+    const bool again = told_again(now, event);
+    if (!now.live || (again ? ties(now.set, at) : not_after(now.set, at))) {
       now.kill(at);
       key.dirty = key.fresh = true;
+      key.died = event.position;
       key.by_truncate = false;
       key.winner = nullptr;
       key.row.reset();
       return true;
     }
     if constexpr (resets_columns) {
-      now.erased = at;
-      key.dirty = true;
-      return reset_columns(key, at);
+      if (!again) {
+        now.erased = at;
+        key.dirty = true;
+      }
+      return reset_columns(key, at, again);
     } else {
       return false;  // the row was made after it
     }
   }
 
+  // A delete that is known took away what there was when it came; the rest is newer, whoever brought it.
+  bool told_again(const KeySequences<Seq>& now, const Event& event) const {
+    if (event.kind == Kind::truncate && state_ != nullptr && state_->truncated != nullptr &&
+        detail::same_sequence(*state_->truncated, event.at))
+      return true;
+    return ties(now.erased, event.at);
+  }
+  static bool ties(const std::optional<Seq>& known, const Seq& at) {
+    return known && detail::same_sequence(*known, at);
+  }
+
   bool upsert(Progress& key, const Event& event) {
     KeySequences<Seq>& now = key.now;
     if (now.erased && detail::less_values(event.at, *now.erased)) return false;
+    begin(key, event.at);
     if constexpr (by_column) {
       return upsert_columns(key, event);
     } else {
@@ -293,6 +314,14 @@ class CurrentPlanner {
       key.winner = event.row;
       return true;
     }
+  }
+
+  // The row begins with the oldest upsert that is known, however late that comes.
+  static void begin(Progress& key, const Seq& at) {
+    KeySequences<Seq>& now = key.now;
+    if (now.live && !(now.fed && detail::less_values(at, *now.base))) return;
+    now.base = at;
+    now.fed = key.dirty = true;
   }
 
   void set(Progress& key, const Event& event) {
@@ -348,28 +377,36 @@ class CurrentPlanner {
     }
   }
 
-  // A delete came after newer upserts: what is older than it goes back to the defaults.
-  bool reset_columns(Progress& key, const Seq& at) {
+  // A delete came after newer upserts: what is older than it goes back to the defaults. `again`: it is known.
+  bool reset_columns(Progress& key, const Seq& at, bool again) {
+    KeySequences<Seq>& now = key.now;
+    const bool from_start = !again && not_after(now.base, at);
+    bool visible = false;
     if constexpr (by_column) {
       spread(key);
       if (!key.row) key.row = key.slot->get();
-      return reset_older(key, at);
-    } else {
-      if (key.slot == nullptr || key.fresh || !not_after(key.now.base, at)) return false;
+      visible = reset_older(key, at, from_start);
+    } else if (from_start && key.slot != nullptr && !key.fresh) {
       key.fresh = true;
-      const bool visible = reset_uncopied(key);
-      key.touched = key.touched || visible;
-      return visible;
+      visible = reset_uncopied(key);
     }
+    if (from_start) {  // as far as is known, the row begins with its newest upsert
+      now.base = now.set;
+      now.fed = true;
+    }
+    key.touched = key.touched || visible;
+    return visible;
   }
 
-  bool reset_older(Progress& key, const Seq& at) {
+  bool reset_older(Progress& key, const Seq& at, bool from_start) {
     bool reset = false;
     const Row defaults{};
     detail::for_each_column<Row>([&]<auto Member, std::size_t I>() {
       if constexpr (!Columns::template special<Member>()) {
-        auto& set = Columns::template copied<Member>() ? key.now.columns[I] : key.now.base;
-        if (!not_after(set, at)) return;
+        std::optional<Seq>& set = key.now.columns[I];  // none where no event has the column
+        if (set ? !not_after(set, at) : !from_start) return;
+        if (set) key.dirty = true;
+        set.reset();
         if constexpr (ValueComparable<member_value_t<Member, Row>>) {
           reset = reset || !detail::equal_values(*key.row.*Member, defaults.*Member);
         } else {
@@ -378,7 +415,6 @@ class CurrentPlanner {
         *key.row.*Member = defaults.*Member;
       }
     });
-    key.touched = key.touched || reset;
     return reset;
   }
 
@@ -421,6 +457,7 @@ class CurrentPlanner {
     std::ranges::stable_sort(truncates, earlier);
     for (std::size_t i = 1; i < truncates.size(); ++i)
       refuse_equal_truncates(truncates[i - 1]->at, truncates[i - 1]->position, *truncates[i]);
+    refuse_truncates_of_known(truncates);
     for (Progress& key : keys_) {
       std::ranges::stable_sort(key.events, earlier);
       for (std::size_t i = 0; i < key.events.size(); ++i) {
@@ -433,10 +470,36 @@ class CurrentPlanner {
     }
   }
 
+  // Truncates are events of every key: of those that the feed names, and of those that are remembered only.
+  void refuse_truncates_of_known(const std::vector<const Event*>& sorted) const {
+    if (sorted.empty()) return;
+    const auto refuse = [&](const std::optional<Seq>& known, const auto& key) {
+      if (!known) return;
+      const auto found = std::ranges::lower_bound(sorted, *known, seq_less, at_of);
+      if (found == sorted.end() || !detail::same_sequence((*found)->at, *known)) return;
+      detail::refuse_tie(detail::key_text(key()), detail::literal_text(*known), no_position,
+                         (*found)->position);
+    };
+    for (const Progress& progress : keys_) {
+      const auto key = [&] { return stored_key(progress); };
+      refuse(progress.known_set, key);
+      refuse(progress.known_erased, key);
+    }
+    if (state_ == nullptr) return;
+    state_->keys.for_each([&](const Item& item) {
+      if (visited(item)) return;
+      const auto key = [&]() -> const auto& { return item.key; };
+      refuse(item.value.set, key);
+      refuse(item.value.erased, key);
+    });
+  }
+
+  static constexpr auto seq_less = [](const Seq& a, const Seq& b) { return detail::less_values(a, b); };
+  static constexpr auto at_of = [](const Event* event) -> const Seq& { return event->at; };
+
   // --- The outcome ---
 
   void finish(Progress& key) {
-    if (key.dirty) remember(key);
     const bool was = key.slot != nullptr;
     const bool is = key.now.live;
     if (was && is) {
@@ -530,6 +593,21 @@ class CurrentPlanner {
 
   // --- What is remembered ---
 
+  // Deletes in the order in which they came, see CurrentState.
+  void remember_keys() {
+    std::vector<Progress*> dead;
+    for (Progress& key : keys_) {
+      if (!key.dirty) continue;
+      if (key.now.live) {
+        remember(key);
+      } else {
+        dead.push_back(&key);
+      }
+    }
+    std::ranges::stable_sort(dead, std::less<>(), &Progress::died);
+    for (Progress* key : dead) remember(*key);
+  }
+
   void remember(Progress& key) {
     KeySequences<Seq>& now = key.now;
     if (!now.live && covered(now.erased)) {  // the truncate says it all
@@ -537,11 +615,19 @@ class CurrentPlanner {
       return;
     }
     if (!now.live) now.erased_at = time();
-    auto stored = key.slot != nullptr ? Key::stored(CoreType::key_of(key.slot->get()))
-                                      : Key::stored(Key::of(*key.first));
+    auto stored = stored_key(key);
     change().changes.push_back(
         {key.item, std::make_unique<Item>(Item{std::move(stored), std::move(now), key.hash})});
     now.live = change().changes.back().fresh->value.live;
+  }
+
+  static auto stored_key(const Progress& key) {
+    return key.slot != nullptr ? Key::stored(CoreType::key_of(key.slot->get()))
+                               : Key::stored(Key::of(*key.first));
+  }
+
+  bool visited(const Item& item) const {
+    return index_.find(item.hash, [&](const Progress& key) { return key.item == &item; }) != nullptr;
   }
 
   bool covered(const std::optional<Seq>& at) const {
@@ -554,9 +640,7 @@ class CurrentPlanner {
     change().truncated = std::make_unique<const Seq>(truncate_->at);
     if (state_ == nullptr) return;
     state_->keys.for_each([&](Item& item) {
-      const bool visited =
-          index_.find(item.hash, [&](const Progress& key) { return key.item == &item; }) != nullptr;
-      if (!visited && covered(std::max(item.value.erased, item.value.set, before_optional)))
+      if (!visited(item) && covered(std::max(item.value.erased, item.value.set, before_optional)))
         change().changes.push_back({&item, nullptr});
     });
   }

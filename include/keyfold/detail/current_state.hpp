@@ -20,7 +20,9 @@ struct KeySequences {
   bool live = false;                        // a row has the key
   std::optional<Seq> set{};                 // the newest upsert of the row
   std::optional<Seq> erased{};              // the newest delete or truncate
-  std::optional<Seq> base{};                // what the row was at first, if another write brought it
+  std::optional<Seq> base{};                // how new those columns are that no upsert gave a value
+  bool fed = false;                         // `base` is the first upsert after the newest delete; else what
+                                            // the row was when another write brought it
   std::vector<std::optional<Seq>> columns;  // for each column the newest upsert that gave it a value;
                                             // empty: `set` for those that feeds set
   Timestamp erased_at{};                    // when the delete came in
@@ -30,10 +32,16 @@ struct KeySequences {
     live = false;
     set.reset();
     base.reset();
+    fed = false;
     columns.clear();
     erased = at;
   }
 };
+
+template <class Seq>
+std::size_t heap_bytes(const KeySequences<Seq>& value) noexcept {
+  return value.columns.capacity() * sizeof(std::optional<Seq>);
+}
 
 template <class Seq>
 bool before(const std::optional<Seq>& a, const Seq& b) {
@@ -61,7 +69,9 @@ class CurrentState final : public SequenceState {
     return copy;
   }
 
-  std::size_t bytes() const noexcept override { return keys.bytes(); }
+  std::size_t bytes() const noexcept override {
+    return keys.bytes() + (truncated != nullptr ? sizeof(Seq) : 0);
+  }
 
   void add(std::unique_ptr<Item> item) noexcept { link(keys.add(std::move(item))); }
   void replace(Item& old, std::unique_ptr<Item> fresh) noexcept {

@@ -503,7 +503,10 @@ struct FeedRow {
 
 template <class Condition, class Source>
 constexpr void check_event_condition() {
-  if constexpr (Expression<Condition>) {
+  static_assert(!is_assignment_v<Condition>, "keyfold: a condition is no assignment; compare with ==");
+  if constexpr (is_assignment_v<Condition>) {
+    // Said.
+  } else if constexpr (Expression<Condition>) {
     static_assert(!Condition::reads_target,
                   "keyfold: a condition of apply_changes() sees the event only; read source columns");
     static_assert(Condition::template fits<NoRow, Source>,

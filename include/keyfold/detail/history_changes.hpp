@@ -146,25 +146,29 @@ class HistoryPlanner {
   // --- One key ---
 
   void rebuild(Progress& key) {
-    const History history(key.slots, key.item != nullptr ? &key.item->value : nullptr, untied(key));
+    const std::vector<Incoming*> events = untied(key);
+    const History history(key.slots, key.item != nullptr ? &key.item->value : nullptr, events);
     if constexpr (Feed::template has<FeedPart::ties>) {
       if (!history.ties().empty()) refuse_tie(no_position, *history.ties().front());
     }
-    std::vector<const Slot<Row>*> gone = key.slots;
-    for (const RowSpan& span : history.spans()) {
-      const auto slot = std::ranges::lower_bound(gone, *span.events.front()->at, less, history_from);
-      if (slot != gone.end() && !detail::less_values(*span.events.front()->at, History::from(**slot))) {
-        matched_.push_back({&span, *slot});
-        gone.erase(slot);
-      } else {
-        matched_.push_back({&span, nullptr});
-      }
-    }
-    for (const Slot<Row>* slot : gone) erase(key, *slot);
+    match(key.slots, history.spans(), events);
     for (const auto& [span, slot] : matched_) slot != nullptr ? update(*span, *slot) : insert(key, *span);
     matched_.clear();
     count_idle(key);
     remember(key, history);
+  }
+
+  // Finds the row that each span was so far, and erases the others. Both are in order.
+  void match(const std::vector<const Slot<Row>*>& slots, const std::vector<RowSpan>& spans,
+             const std::vector<Incoming*>& events) {
+    auto slot = slots.begin();
+    for (const RowSpan& span : spans) {
+      const Seq& at = *span.events.front()->at;
+      for (; slot != slots.end() && less(History::from(**slot), at); ++slot) erase(events, **slot);
+      const bool found = slot != slots.end() && !less(at, History::from(**slot));
+      matched_.push_back({&span, found ? *slot++ : nullptr});
+    }
+    for (; slot != slots.end(); ++slot) erase(events, **slot);
   }
 
   // The events in order; of ties the one later in the source.
@@ -193,18 +197,19 @@ class HistoryPlanner {
 
   // --- Its rows ---
 
-  void erase(Progress& key, const Slot<Row>& slot) {
+  // `events`: as untied() gives them.
+  void erase(const std::vector<Incoming*>& events, const Slot<Row>& slot) {
     Planned<Row>& entry = plan_.touch(slot);
     entry.outcome = Outcome::erase;
     ++metrics().deleted;
-    for (Incoming& event : key.events) {
-      if (event.counted || !event.erase || !detail::equal_values(event.at, History::from(slot))) continue;
-      event.counted = true;
-      entry.position = event.position;
-      ++metrics().matched_deleted;
+    const auto found = std::ranges::lower_bound(events, History::from(slot), less, event_at);
+    if (found == events.end() || !(*found)->erase || less(History::from(slot), (*found)->at)) {
+      ++metrics().not_matched_by_source_deleted;
       return;
     }
-    ++metrics().not_matched_by_source_deleted;
+    (*found)->counted = true;
+    entry.position = (*found)->position;
+    ++metrics().matched_deleted;
   }
 
   void insert(const Progress& key, const RowSpan& span) {

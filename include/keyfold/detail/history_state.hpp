@@ -17,9 +17,17 @@ struct RawEvent {
   Seq at;
   std::optional<Row> row;   // none: a delete
   std::vector<bool> given;  // for each column whether the event brought a value; empty: all
+  bool folded = false;      // into a row that an earlier event began; else a row begins with it
 
   bool complete() const noexcept { return given.empty(); }
 };
+
+template <class Row, class Seq>
+std::size_t heap_bytes(const std::vector<RawEvent<Row, Seq>>& events) noexcept {
+  std::size_t bytes = events.capacity() * sizeof(RawEvent<Row, Seq>);
+  for (const RawEvent<Row, Seq>& event : events) bytes += event.given.capacity() / 8;
+  return bytes;
+}
 
 template <class Key, class Row, class Seq>
 class HistoryState final : public SequenceState {

@@ -474,12 +474,29 @@ class MergePlanner {
     check_patch_key(typename CoreType::KeyParts{});
     Row made{};
     detail::copy_present_columns(made, std::as_const(*row));
+    if constexpr (Key::by_key) require_key_of_patch(CoreType::key_of(made), Key::of(*row));
     return Holder<Row>(std::move(made));
+  }
+
+  template <class Made, class Wanted>
+  static void require_key_of_patch(const Made& made, const Wanted& wanted) {
+    if (detail::equal_values(made, wanted)) return;
+    throw Error("insert_present() made a row with key " + detail::key_text(made) + " of a patch with key " +
+                detail::key_text(wanted) + "; a patch for a new row must bring its whole key by name");
   }
 
   template <auto... Parts>
   static constexpr void check_patch_key(detail::Parts<Parts...>) {
-    static_assert((insert_present_key<Parts, Source>::value && ...));
+    static_assert((check_patch_key_part<Parts>() && ...));
+  }
+  // A computed part is judged by its value.
+  template <auto Part>
+  static constexpr bool check_patch_key_part() {
+    if constexpr (std::is_member_object_pointer_v<decltype(Part)>) {
+      return insert_present_key<Part, Source>::value;
+    } else {
+      return true;
+    }
   }
 
   template <class... Assignments>

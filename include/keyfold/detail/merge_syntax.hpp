@@ -37,6 +37,10 @@ inline constexpr detail::By<Members...> by{};
 
 namespace detail {
 
+template <class... Values>
+inline constexpr bool not_only_assignments =
+    sizeof...(Values) != 1 && (sizeof...(Values) == 0 || !(is_assignment_v<Values> && ...));
+
 /// A clause whose condition is given and whose action is not.
 template <class Host, ClauseKind kind, class Condition>
 class [[nodiscard]] When {
@@ -88,6 +92,15 @@ class [[nodiscard]] When {
     return std::move(*this).act(UpdateWith<Callable>{std::move(callable)});
   }
 
+  // Neither assignments nor one callable: the compiler says so.
+  template <class... Values>
+    requires(not_only_assignments<Values...>)
+  constexpr auto update(Values...) && {
+    static_assert(!not_only_assignments<Values...>,
+                  "keyfold: an assignment is written target<&Row::column> = value");
+    return std::move(*this).act(DoNothing{});
+  }
+
   /// Inserts the source row; from a source of another type, the row made of its columns by name.
   constexpr auto insert_all() && {
     static_assert(kind == ClauseKind::not_matched, "keyfold: insert_all() belongs to when_not_matched");
@@ -126,6 +139,15 @@ class [[nodiscard]] When {
     return std::move(*this).act(InsertWith<Callable>{std::move(callable)});
   }
 
+  // Neither assignments nor one callable: the compiler says so.
+  template <class... Values>
+    requires(not_only_assignments<Values...>)
+  constexpr auto insert(Values...) && {
+    static_assert(!not_only_assignments<Values...>,
+                  "keyfold: an assignment is written target<&Row::column> = value");
+    return std::move(*this).act(DoNothing{});
+  }
+
   /// Deletes the target row.
   constexpr auto erase() && {
     static_assert(kind != ClauseKind::not_matched,
@@ -142,6 +164,7 @@ class [[nodiscard]] When {
  private:
   template <class Callable>
   static constexpr void check_maker() {
+    static_assert(!Expression<Callable>, "keyfold: an assignment is written target<&Row::column> = value");
     constexpr bool callable = takes_rows<kind, Callable, Target, Incoming>();
     static_assert(callable,
                   "keyfold: the callable of update() takes (const Target&, const Source&), that of insert() "

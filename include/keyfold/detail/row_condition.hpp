@@ -26,7 +26,10 @@ constexpr void check_result() {
 /// nothing more may be made of the condition, lest other errors come first.
 template <class Condition, class Row>
 constexpr bool check_row_condition() {
-  if constexpr (Expression<Condition>) {
+  static_assert(!is_assignment_v<Condition>, "keyfold: a condition is no assignment; compare with ==");
+  if constexpr (is_assignment_v<Condition>) {
+    return false;
+  } else if constexpr (Expression<Condition>) {
     static_assert(!Condition::reads_source,
                   "keyfold: a condition on rows of the table has no source row; read target columns only");
     static_assert(Condition::template fits<Row, void>,
@@ -52,7 +55,10 @@ constexpr bool check_row_condition() {
 /// As check_row_condition(), for the condition of replace_on().
 template <class Condition, class Row, class Source>
 constexpr bool check_pair_condition() {
-  if constexpr (Expression<Condition>) {
+  static_assert(!is_assignment_v<Condition>, "keyfold: a condition is no assignment; compare with ==");
+  if constexpr (is_assignment_v<Condition>) {
+    return false;
+  } else if constexpr (Expression<Condition>) {
     static_assert(
         Condition::template fits<Row, Source>,
         "keyfold: the condition of replace_on() reads a column of another row type than the table's "

@@ -54,6 +54,7 @@ class SequenceHandover final : public SequenceUpdate {
 };
 
 /// A value for each of some keys. Items stay where they are; they are replaced as a whole, which cannot fail.
+/// `heap_bytes(value)`: what a value holds outside itself.
 template <class KeyType, class ValueType>
 class KeyedStates {
  public:
@@ -86,24 +87,29 @@ class KeyedStates {
   /// Requires: reserved room.
   Item& add(std::unique_ptr<Item> item) noexcept {
     index_.insert(item->hash, item.get());
+    held_ += heap_bytes(item->value);
     return *item.release();
   }
   /// Lets `fresh`, of the same key, stand for `old`, which dies.
   Item& replace(Item& old, std::unique_ptr<Item> fresh) noexcept {
     index_.replace(old.hash, &old, fresh.get());
+    held_ += heap_bytes(fresh->value);
+    held_ -= heap_bytes(old.value);
     delete &old;
     return *fresh.release();
   }
   void drop(Item& item) noexcept {
     index_.erase(item.hash, &item);
+    held_ -= heap_bytes(item.value);
     delete &item;
   }
 
   std::size_t size() const noexcept { return index_.size(); }
-  std::size_t bytes() const noexcept { return index_.bytes() + size() * sizeof(Item); }
+  std::size_t bytes() const noexcept { return index_.bytes() + size() * sizeof(Item) + held_; }
 
  private:
   KeyIndex<Item> index_;
+  std::size_t held_ = 0;
 };
 
 /// What an update does to a key: a fresh item for an old one, for none, or none for an old one.

@@ -105,19 +105,63 @@ void for_each_key(const CoreType& core, Version after, Version up_to, Visit visi
   });
 }
 
+/// Finds the newest change of each key within (after, up_to].
+template <class CoreType>
+class NewestInRange {
+ public:
+  using Row = typename CoreType::RowType;
+  using Entry = LogEntry<Row>;
+
+  NewestInRange(const CoreType& core, Version after, Version up_to)
+      : core_(core), after_(after), up_to_(up_to) {}
+
+  /// Calls `visit(entry, row)` for each of them; `row` is what the key has after it, or null.
+  template <class Visit>
+  void for_each(Visit visit) {
+    detail::for_each_entry(*core_.log, after_, up_to_, [&](const Entry& entry) {
+      if (!entry.leaves_row()) {
+        visit_key(entry, visit);
+      } else if (entry.newer_slot() != nullptr || entry.newer_entry()->version() > up_to_) {
+        visit(entry, &entry.after());
+      }
+    });
+  }
+
+ private:
+  // An entry that ends a life has no link to what came after it: its key leads to it. What came after may
+  // have been a row, since expiry leaves only the oldest of several changes.
+  template <class Visit>
+  void visit_key(const Entry& end, Visit& visit) {
+    const auto key = CoreType::key_of(end.before().get());
+    const std::uint64_t hash = detail::hash_of(key);
+    const auto* slot = core_.find(key, hash);
+    const Entry* newest = slot != nullptr ? slot->newest : core_.find_grave(key, hash);
+    if (!seen_.insert(newest).second) return;
+    const Row* row = slot != nullptr ? &slot->get() : nullptr;
+    for (; newest->version() > up_to_; newest = newest->older)
+      row = newest->has_before() ? &newest->before().get() : nullptr;
+    if (!newest->leaves_row()) visit(*newest, row);
+  }
+
+  const CoreType& core_;
+  Version after_;
+  Version up_to_;
+  std::unordered_set<const Entry*> seen_;
+};
+
 /// The net changes that lead from one readable version to another, in either direction.
 template <class CoreType>
 ChangeSet<typename CoreType::RowType> net_changes(const CoreType& core, Version from, Version to) {
   using Row = typename CoreType::RowType;
+  const Version first = std::min(from, to);
   std::vector<Change<Row>> changes;
-  detail::for_each_key(core, std::min(from, to), std::max(from, to),
-                       [&](const Slot<Row>* slot, const LogEntry<Row>* newest) {
-                         const Row* present = slot != nullptr ? &slot->get() : nullptr;
-                         if (auto change = detail::net_change(detail::row_at(present, newest, from),
-                                                              detail::row_at(present, newest, to))) {
-                           changes.push_back(*std::move(change));
-                         }
-                       });
+  NewestInRange<CoreType>(core, first, std::max(from, to))
+      .for_each([&](const LogEntry<Row>& entry, const Row* at_last) {
+        const Row* at_first = detail::row_at(at_last, &entry, first);
+        auto change =
+            from < to ? detail::net_change(at_first, at_last) : detail::net_change(at_last, at_first);
+        if (change) changes.push_back(*std::move(change));
+      });
   return ChangeSet<Row>(std::move(changes), core.log->key);
 }
 

@@ -97,6 +97,7 @@ class Timeline {
       if (span.events.size() == 1 && complete(*span.events.front())) continue;
       for (const Event* event : span.events) {
         out.push_back(event->raw != nullptr ? *event->raw : Raw{*event->at, event->slot->get(), {}});
+        out.back().folded = event != span.events.front();
       }
     }
     return out;
@@ -108,11 +109,12 @@ class Timeline {
 
   // --- The events that are known ---
 
-  // What is remembered counts as far as the rows, which other writes may have changed, bear it out: upserts
-  // within a row, deletes outside.
+  // What is remembered counts as far as the rows, which other writes may have changed, bear it out: deletes
+  // outside of them, upserts where a row begins, or within one if they were folded into one.
   void add_remembered(const std::vector<Raw>& remembered) {
     for (const Raw& raw : remembered) {
-      if (raw.row.has_value() == covered(raw.at)) events_.push_back({&raw.at, !raw.row, nullptr, &raw});
+      const bool counts = !raw.row ? !covered(raw.at) : raw.folded ? covered(raw.at) : begins(raw.at);
+      if (counts) events_.push_back({&raw.at, !raw.row, nullptr, &raw});
     }
     std::ranges::stable_sort(events_, earlier);
     remembered_ = events_.size();
@@ -123,6 +125,11 @@ class Timeline {
     if (after == slots_.begin()) return false;
     const std::optional<Seq>& end = to(**std::prev(after));
     return !end || detail::less_values(at, *end);
+  }
+
+  bool begins(const Seq& at) const {
+    const auto slot = std::ranges::lower_bound(slots_, at, less, slot_from);
+    return slot != slots_.end() && !detail::less_values(at, from(**slot));
   }
 
   bool is_remembered(const Seq& at) const {

@@ -197,7 +197,7 @@ class Validator {
     for (const Entry& entry : plan_.entries) {
       if (!entry.leaves_row()) continue;
       for (const auto& check : core_.checks)
-        detail::require_met<KeyParts, Row>(check, entry.after->get(), entry.position);
+        detail::require_met<KeyParts, Row>(check, entry.after->get(), entry.position, true);
     }
   }
 

@@ -97,7 +97,8 @@ class Workspace : public CoreType {
 
   std::size_t size() const noexcept { return base_.rows.size() - taken_.size() + this->rows.size(); }
 
-  /// All rows, in the table's order: updated ones at their place, new ones at the end. O(rows).
+  /// All rows, in the order that the table will have: at the place of the row that they update or whose key
+  /// they take up again, else at the end. O(rows).
   std::vector<const Row*> in_order() const {
     std::unordered_map<std::uint64_t, const Row*> written;
     written.reserve(taken_.size());
@@ -106,6 +107,13 @@ class Workspace : public CoreType {
     for (const SlotType& slot : this->rows) {
       if (slot.order < first_new_) written.emplace(slot.order, &slot.get());
     }
+    std::vector<const Row*> added;
+    for (const SlotType* slot : new_slots()) {
+      const SlotType* below = base_.find(CoreType::key_of(slot->get()));
+      const bool comes_back = below != nullptr && taken_.contains(below->order) &&
+                              written.try_emplace(below->order, &slot->get()).second;
+      if (!comes_back) added.push_back(&slot->get());
+    }
     for (const SlotType& below : base_.rows) {
       if (!taken_.contains(below.order)) {
         out.push_back(&below.get());
@@ -113,7 +121,7 @@ class Workspace : public CoreType {
         out.push_back(row->second);
       }
     }
-    for (const SlotType* slot : new_slots()) out.push_back(&slot->get());
+    out.insert(out.end(), added.begin(), added.end());
     if constexpr (CoreType::ordered) {
       std::ranges::stable_sort(
           out, [](const auto& a, const auto& b) { return detail::less_values(a, b); },
