@@ -652,7 +652,7 @@ class CurrentPlanner {
       if (const auto* last = std::get_if<KeepLastVersions>(&rule)) {
         change().keep = last->count;
       } else {
-        change().keep_since = time() - std::get<KeepFor>(rule).duration;
+        change().keep_since = detail::start_of(std::get<KeepFor>(rule), time());
       }
     }
     plan_.sequences = std::move(update_);
