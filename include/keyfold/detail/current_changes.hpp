@@ -53,7 +53,7 @@ class CurrentPlanner {
     for (Progress& key : keys_) finish(key);
     drop_truncated();
     keep_state();
-    assert(source_rows_add_up());
+    assert(plan_.source_rows_add_up());
   }
 
  private:
@@ -565,12 +565,6 @@ class CurrentPlanner {
   Timestamp time() {
     if (!time_) time_ = core_.now();
     return *time_;
-  }
-
-  bool source_rows_add_up() const noexcept {
-    const Metrics& m = plan_.metrics;
-    return m.source_rows == m.inserted + m.matched_updated + m.matched_deleted + m.unchanged + m.skipped +
-                                m.dropped_duplicates + m.dropped_late;
   }
 
   const CoreType& core_;

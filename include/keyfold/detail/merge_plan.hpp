@@ -199,7 +199,7 @@ class MergePlanner {
       take_survivors(range);
     }
     if constexpr (Rule::template has_clause<ClauseKind::not_matched_by_source>) visit_unmatched_targets();
-    assert(!Key::by_key || source_rows_add_up());
+    assert(!Key::by_key || plan_.source_rows_add_up());
   }
 
  private:
@@ -549,12 +549,6 @@ class MergePlanner {
     } else {
       return false;
     }
-  }
-
-  bool source_rows_add_up() const noexcept {
-    const Metrics& m = plan_.metrics;
-    return m.source_rows == m.inserted + m.matched_updated + m.matched_deleted + m.unchanged + m.skipped +
-                                m.dropped_duplicates + m.dropped_late + plan_.extra_erasers;
   }
 
   static constexpr NoRow no_row{};
