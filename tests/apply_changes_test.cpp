@@ -846,6 +846,18 @@ TEST_CASE("tombstones(keep_for(time)) forgets by the table's clock") {
   CHECK(rows_of(table) == Rows{row(1, "forgotten")});
 }
 
+TEST_CASE("tombstones(keep_for(all time)) forgets nothing, at either end of time") {
+  for (const kf::Timestamp now : {kf::Timestamp::min(), kf::Timestamp::max()}) {
+    for (const auto duration : {std::chrono::microseconds::min(), std::chrono::microseconds::max()}) {
+      kf::TableOptions options;
+      options.clock = [now] { return now; };
+      Orders table(options);
+      feed(table, {gone(1, 10)}).tombstones(kf::keep_for(duration)).execute();
+      CHECK(load(table, {set(1, "late", 5)}).metrics().dropped_late == 1);  // it came in this very moment
+    }
+  }
+}
+
 TEST_CASE("the sequences of rows that are there are never forgotten") {
   Orders table;
   feed(table, {set(1, "new", 9), gone(2, 9)}).tombstones(kf::keep_last(0)).execute();

@@ -24,6 +24,16 @@ struct KeepFor {
 };
 [[nodiscard]] constexpr KeepFor keep_for(std::chrono::microseconds duration) noexcept { return {duration}; }
 
+namespace detail {
+
+/// So long before a time; the first of all times where that is before it. A negative duration is none.
+constexpr Timestamp start_of(KeepFor rule, Timestamp until) noexcept {
+  const auto span = rule.duration > Timestamp::duration::zero() ? rule.duration : Timestamp::duration::zero();
+  return until < Timestamp::min() + span ? Timestamp::min() : until - span;
+}
+
+}  // namespace detail
+
 /// Which old versions a table lets go of by itself: `keep_last(n)` or `keep_for(duration)`.
 using Retention = std::variant<KeepLastVersions, KeepFor>;
 

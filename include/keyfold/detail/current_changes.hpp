@@ -2,6 +2,7 @@
 #pragma once
 
 #include <keyfold/detail/current_state.hpp>
+#include <keyfold/detail/current_ties.hpp>
 #include <keyfold/detail/feed.hpp>
 #include <keyfold/detail/plan.hpp>
 #include <keyfold/detail/source_rows.hpp>
@@ -46,44 +47,20 @@ class CurrentPlanner {
     read_events(all.pointers);
     if (truncate_ != nullptr) visit_table();
     for (const Event& event : events_) take(event);
-    if constexpr (rejects_ties) refuse_ties();
+    if constexpr (rejects_ties)
+      Ties(state_).refuse(events_, keys_, [this](const Item& item) { return visited(item); });
     remember_keys();
     for (Progress& key : keys_) finish(key);
     drop_truncated();
     keep_state();
-    assert(source_rows_add_up());
+    assert(plan_.source_rows_add_up());
   }
 
  private:
-  enum class Kind : std::uint8_t { upsert, erase, truncate };
-
-  struct Event {
-    Pointer row;
-    Position position;
-    Kind kind;
-    Seq at;
-  };
-
-  /// What has become of a key so far.
-  struct Progress {
-    const Slot<Row>* slot = nullptr;  // its row in the table
-    Pointer first = nullptr;          // an event that names the key, if no row does
-    Item* item = nullptr;             // what is remembered of it
-    std::uint64_t hash = 0;
-    KeySequences<Seq> now{};
-    bool dirty = false;               // `now` differs from what is remembered
-    Position died = no_position;      // the delete or truncate that counts last
-    bool by_truncate = false;         // it was a truncate that took the row away
-    bool fresh = false;               // the row starts from the defaults
-    bool touched = false;             // the row is another one now
-    Pointer winner = nullptr;         // the event that makes the whole of the row
-    std::optional<Row> row{};         // the row as it is put together column by column
-    std::size_t effective = 0;        // events that were not late
-    Position position = no_position;  // of the last of them
-    std::optional<Seq> known_set{};   // of `now`, before the feed; only to reject ties
-    std::optional<Seq> known_erased{};
-    std::vector<const Event*> events{};  // likewise
-  };
+  using Kind = EventKind;
+  using Event = CurrentEvent<Pointer, Seq>;
+  using Progress = CurrentProgress<Row, Pointer, Seq, Item>;
+  using Ties = CurrentTies<CoreType, Key, Event, Progress, State>;
 
   static constexpr bool by_column = Columns::ignores_nulls;
   static constexpr bool resets_columns = by_column || Columns::keeps_columns;
@@ -121,16 +98,11 @@ class CurrentPlanner {
   void read_truncate(const Event& event) {
     if constexpr (rejects_ties) {
       if (state_ != nullptr && state_->truncated != nullptr)
-        refuse_equal_truncates(*state_->truncated, no_position, event);
+        Ties::refuse_truncate(*state_->truncated, no_position, event);
     }
     if (truncate_index_ == no_position || !detail::less_values(event.at, events_[truncate_index_].at))
       truncate_index_ = event.position;
     truncate_ = &events_[truncate_index_];
-  }
-
-  static void refuse_equal_truncates(const Seq& at, Position position, const Event& event) {
-    if (detail::same_sequence(at, event.at))
-      detail::refuse_tie("every key", detail::literal_text(event.at), position, event.position);
   }
 
   // The truncate that an event at this position meets, or null.
@@ -153,7 +125,7 @@ class CurrentPlanner {
     detail::require_valid_key(typename Key::SourceParts{}, key, event.position);
     const std::uint64_t hash = detail::hash_of(key);
     Progress& progress = progress_of(key, hash, event.row, [&] { return core_.find(key, hash); });
-    if constexpr (rejects_ties) note_for_ties(progress, event);
+    if constexpr (rejects_ties) Ties(state_).note(progress, event);
     const bool effective = !late(event.at, event.position) &&
                            (event.kind == Kind::erase ? erase(progress, event) : upsert(progress, event));
     if (!effective) {
@@ -429,74 +401,6 @@ class CurrentPlanner {
     return !detail::same_or(false, *key.row, key.slot->get());
   }
 
-  // --- Ties ---
-
-  void note_for_ties(Progress& key, const Event& event) {
-    refuse_known(key.known_set, event);
-    refuse_known(key.known_erased, event);
-    if (state_ != nullptr && state_->truncated != nullptr)
-      refuse_known(std::optional<Seq>(*state_->truncated), event);
-    key.events.push_back(&event);
-  }
-
-  static void refuse_known(const std::optional<Seq>& known, const Event& event) {
-    if (known && detail::same_sequence(*known, event.at)) refuse_pair(no_position, event);
-  }
-  static void refuse_pair(Position first, const Event& second) {
-    detail::refuse_tie(detail::key_text(Key::of(*second.row)), detail::literal_text(second.at), first,
-                       second.position);
-  }
-
-  // All events of the feed are known: no two of a key, truncates being of every key, may be equal.
-  void refuse_ties() {
-    const auto earlier = [](const Event* a, const Event* b) { return detail::less_values(a->at, b->at); };
-    std::vector<const Event*> truncates;
-    for (const Event& event : events_) {
-      if (event.kind == Kind::truncate) truncates.push_back(&event);
-    }
-    std::ranges::stable_sort(truncates, earlier);
-    for (std::size_t i = 1; i < truncates.size(); ++i)
-      refuse_equal_truncates(truncates[i - 1]->at, truncates[i - 1]->position, *truncates[i]);
-    refuse_truncates_of_known(truncates);
-    for (Progress& key : keys_) {
-      std::ranges::stable_sort(key.events, earlier);
-      for (std::size_t i = 0; i < key.events.size(); ++i) {
-        const Event& event = *key.events[i];
-        if (i != 0 && !earlier(key.events[i - 1], &event)) refuse_pair(key.events[i - 1]->position, event);
-        const auto truncate = std::ranges::lower_bound(truncates, &event, earlier);
-        if (truncate != truncates.end() && !earlier(&event, *truncate))
-          refuse_pair((*truncate)->position, event);
-      }
-    }
-  }
-
-  // Truncates are events of every key: of those that the feed names, and of those that are remembered only.
-  void refuse_truncates_of_known(const std::vector<const Event*>& sorted) const {
-    if (sorted.empty()) return;
-    const auto refuse = [&](const std::optional<Seq>& known, const auto& key) {
-      if (!known) return;
-      const auto found = std::ranges::lower_bound(sorted, *known, seq_less, at_of);
-      if (found == sorted.end() || !detail::same_sequence((*found)->at, *known)) return;
-      detail::refuse_tie(detail::key_text(key()), detail::literal_text(*known), no_position,
-                         (*found)->position);
-    };
-    for (const Progress& progress : keys_) {
-      const auto key = [&] { return stored_key(progress); };
-      refuse(progress.known_set, key);
-      refuse(progress.known_erased, key);
-    }
-    if (state_ == nullptr) return;
-    state_->keys.for_each([&](const Item& item) {
-      if (visited(item)) return;
-      const auto key = [&]() -> const auto& { return item.key; };
-      refuse(item.value.set, key);
-      refuse(item.value.erased, key);
-    });
-  }
-
-  static constexpr auto seq_less = [](const Seq& a, const Seq& b) { return detail::less_values(a, b); };
-  static constexpr auto at_of = [](const Event* event) -> const Seq& { return event->at; };
-
   // --- The outcome ---
 
   void finish(Progress& key) {
@@ -615,15 +519,10 @@ class CurrentPlanner {
       return;
     }
     if (!now.live) now.erased_at = time();
-    auto stored = stored_key(key);
+    auto stored = detail::stored_key<CoreType, Key>(key);
     change().changes.push_back(
         {key.item, std::make_unique<Item>(Item{std::move(stored), std::move(now), key.hash})});
     now.live = change().changes.back().fresh->value.live;
-  }
-
-  static auto stored_key(const Progress& key) {
-    return key.slot != nullptr ? Key::stored(CoreType::key_of(key.slot->get()))
-                               : Key::stored(Key::of(*key.first));
   }
 
   bool visited(const Item& item) const {
@@ -652,7 +551,7 @@ class CurrentPlanner {
       if (const auto* last = std::get_if<KeepLastVersions>(&rule)) {
         change().keep = last->count;
       } else {
-        change().keep_since = time() - std::get<KeepFor>(rule).duration;
+        change().keep_since = detail::start_of(std::get<KeepFor>(rule), time());
       }
     }
     plan_.sequences = std::move(update_);
@@ -666,12 +565,6 @@ class CurrentPlanner {
   Timestamp time() {
     if (!time_) time_ = core_.now();
     return *time_;
-  }
-
-  bool source_rows_add_up() const noexcept {
-    const Metrics& m = plan_.metrics;
-    return m.source_rows == m.inserted + m.matched_updated + m.matched_deleted + m.unchanged + m.skipped +
-                                m.dropped_duplicates + m.dropped_late;
   }
 
   const CoreType& core_;

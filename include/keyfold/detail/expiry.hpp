@@ -195,10 +195,7 @@ Version first_kept(const CoreType& core, const OlderThan& rule) {
 template <class CoreType>
 Version first_kept(const CoreType& core, const KeepFor& rule) {
   if (core.log->empty()) return 0;
-  const Timestamp now = core.log->records.back().timestamp;
-  const auto span = std::max(rule.duration, Timestamp::duration::zero());
-  const bool ends_before_time = now < Timestamp::min() + span;
-  return detail::first_kept(core, OlderThan{ends_before_time ? Timestamp::min() : now - span});
+  return detail::first_kept(core, OlderThan{detail::start_of(rule, core.log->records.back().timestamp)});
 }
 
 /// The tagged versions before `first`, ascending.

@@ -6,6 +6,7 @@
 #include <keyfold/detail/clause.hpp>
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/member.hpp>
+#include <keyfold/detail/source_key.hpp>
 #include <keyfold/detail/value.hpp>
 #include <keyfold/duplicates.hpp>
 #include <keyfold/error.hpp>
@@ -174,34 +175,18 @@ struct Feed {
 // --- The key
 // -------------------------------------------------------------------------------------------------------
 
-/// The source's member for one part of the table's key: the part itself where events are rows, else the
-/// column of its name.
-template <auto Part, class Source>
-struct feed_part {
-  static constexpr auto choose() {
-    if constexpr (Readable<Part, Source>) {
-      return Part;
-    } else if constexpr (has_column_named<Source, Part>()) {
-      return std::get<column_index<Source>(member_name<Part>)>(columns_list<Source>::pointers);
-    } else {
-      static_assert(
-          has_column_named<Source, Part>(),
-          "keyfold: cannot find the key of the feed; name its members with .keys<&Source::member>()");
-    }
-  }
-  static constexpr auto member = choose();
-};
-
-template <class KeyParts, class Source>
-struct default_feed_parts;
-template <auto... P, class Source>
-struct default_feed_parts<Parts<P...>, Source> {
-  using type = Parts<feed_part<P, Source>::member...>;
+/// The words of a feed for a key that is not found, see source_part.
+struct FeedWords {
+  template <bool found>
+  struct KeyFound {
+    static_assert(found,
+                  "keyfold: cannot find the key of the feed; name its members with .keys<&Source::member>()");
+  };
 };
 
 template <class Feed, class TargetParts>
 struct feed_source_parts {
-  using type = typename default_feed_parts<TargetParts, typename Feed::Source>::type;
+  using type = typename default_source_parts<TargetParts, typename Feed::Source, FeedWords>::type;
 };
 template <class Feed, class TargetParts>
   requires(Feed::template has<FeedPart::keys>)
@@ -210,38 +195,19 @@ struct feed_source_parts<Feed, TargetParts> {
 };
 
 /// The key of an event, and the members of the table's rows that it is compared with.
-template <class Feed, class TargetPartsType>
-struct FeedKey {
-  using Row = typename Feed::Row;
-  using Source = typename Feed::Source;
-  using TargetParts = TargetPartsType;
-  using SourceParts = typename feed_source_parts<Feed, TargetParts>::type;
+template <class Feed, class TargetParts>
+struct FeedKey : SourceKey<typename Feed::Row, typename Feed::Source, TargetParts,
+                           typename feed_source_parts<Feed, TargetParts>::type> {
+  using Base = SourceKey<typename Feed::Row, typename Feed::Source, TargetParts,
+                         typename feed_source_parts<Feed, TargetParts>::type>;
+  using typename Base::SourceParts;
   static_assert(SourceParts::size == TargetParts::size,
                 "keyfold: keys<>() needs one member of the source for each part of the table's key, without "
                 "valid_from for scd2<>()");
 
- private:
-  template <std::size_t I>
-  using TargetPart = std::remove_cvref_t<std::tuple_element_t<I, key_view_t<TargetParts, Row>>>;
-  template <std::size_t I>
-  using SourcePart = std::tuple_element_t<I, key_view_t<SourceParts, Source>>;
-  template <std::size_t I>
-  using KeptPart =
-      decltype(detail::as_lookup_of<TargetPart<I>, SourcePart<I>>(std::declval<SourcePart<I>&&>()));
-
- public:
-  /// Of references into the event, and of values where a part is computed.
-  static auto of(const Source& event) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      auto parts = SourceParts::of(event);
-      return std::tuple<KeptPart<I>...>(
-          detail::as_lookup_of<TargetPart<I>, SourcePart<I>>(std::get<I>(std::move(parts)))...);
-    }(std::make_index_sequence<TargetParts::size>());
-  }
-
   /// The key as it is kept beside the rows.
   template <std::size_t... I>
-  static auto stored_type(std::index_sequence<I...>) -> std::tuple<TargetPart<I>...>;
+  static auto stored_type(std::index_sequence<I...>) -> std::tuple<typename Base::template TargetPart<I>...>;
   using Stored = decltype(stored_type(std::make_index_sequence<TargetParts::size>()));
 
   /// Of the key of an event or of a row. Throws ValueOutOfRange for a number that no row can have as its key.
@@ -255,10 +221,10 @@ struct FeedKey {
  private:
   template <std::size_t I, class Value>
   static auto part_of(const Value& value) {
-    if constexpr (std::same_as<Value, TargetPart<I>>) {
+    if constexpr (std::same_as<Value, typename Base::template TargetPart<I>>) {
       return Value(value);
     } else {
-      TargetPart<I> part{};
+      typename Base::template TargetPart<I> part{};
       detail::assign(part, value, name_of<I>(SourceParts{}));
       return part;
     }

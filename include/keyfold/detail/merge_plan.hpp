@@ -5,6 +5,7 @@
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/merge_syntax.hpp>
 #include <keyfold/detail/plan.hpp>
+#include <keyfold/detail/source_key.hpp>
 #include <keyfold/detail/source_rows.hpp>
 #include <keyfold/duplicates.hpp>
 
@@ -23,63 +24,38 @@ namespace keyfold::detail {
 // --- The key of a source row
 // -------------------------------------------------------------------------------------
 
-/// The source's member for one part of the table's key: the part itself where source rows are target rows,
-/// else the column of its name.
-template <auto Part, class Source>
-struct source_part {
-  static constexpr auto choose() {
-    if constexpr (std::is_member_pointer_v<decltype(Part)>
-                      ? Readable<Part, Source>
-                      : std::is_invocable_v<decltype(Part), const Source&>) {
-      return Part;
-    } else if constexpr (has_column_named<Source, Part>()) {
-      return std::get<column_index<Source>(member_name<Part>)>(columns_list<Source>::pointers);
-    } else {
-      static_assert(
-          has_column_named<Source, Part>(),
-          "keyfold: cannot find the key of the source; name its members with .on<&Source::member>()");
-    }
-  }
-  static constexpr auto member = choose();
+/// The words of a merge for a key that is not found, see source_part.
+struct MergeWords {
+  template <bool found>
+  struct KeyFound {
+    static_assert(found,
+                  "keyfold: cannot find the key of the source; name its members with .on<&Source::member>()");
+  };
 };
 
-template <class KeyParts, class Source>
-struct default_source_parts;
-template <auto... P, class Source>
-struct default_source_parts<Parts<P...>, Source> {
-  using type = Parts<source_part<P, Source>::member...>;
-};
+template <class CoreType, class Match>
+inline constexpr bool matches_by_key = std::is_void_v<typename Match::Index> ||
+                                       std::is_same_v<typename Match::Index, typename CoreType::KeyParts>;
 
-/// The members of a source row that are its key, and the index of the table that they are looked up in.
+template <class CoreType, class Match>
+using match_target_parts =
+    std::conditional_t<matches_by_key<CoreType, Match>, typename CoreType::KeyParts, typename Match::Index>;
+
 template <class CoreType, class Match, class Source>
-struct MatchKey {
-  using Row = typename CoreType::RowType;
-  static constexpr bool by_key = std::is_void_v<typename Match::Index> ||
-                                 std::is_same_v<typename Match::Index, typename CoreType::KeyParts>;
-  using TargetParts = std::conditional_t<by_key, typename CoreType::KeyParts, typename Match::Index>;
-  using SourceParts = typename std::conditional_t<std::is_void_v<typename Match::Source>,
-                                                  default_source_parts<typename CoreType::KeyParts, Source>,
-                                                  std::type_identity<typename Match::Source>>::type;
-  static_assert(SourceParts::size == TargetParts::size,
+using match_source_parts =
+    typename std::conditional_t<std::is_void_v<typename Match::Source>,
+                                default_source_parts<typename CoreType::KeyParts, Source, MergeWords>,
+                                std::type_identity<typename Match::Source>>::type;
+
+/// The key of a source row, and the index of the table that it is looked up in.
+template <class CoreType, class Match, class Source>
+struct MatchKey : SourceKey<typename CoreType::RowType, Source, match_target_parts<CoreType, Match>,
+                            match_source_parts<CoreType, Match, Source>> {
+  using Base = SourceKey<typename CoreType::RowType, Source, match_target_parts<CoreType, Match>,
+                         match_source_parts<CoreType, Match, Source>>;
+  static constexpr bool by_key = matches_by_key<CoreType, Match>;
+  static_assert(Base::SourceParts::size == Base::TargetParts::size,
                 "keyfold: on<>() needs one member of the source for each part of the table's key");
-
-  /// The key to look up: of references into the row, and of values where a part is computed.
-  static auto of(const Source& row) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      auto parts = SourceParts::of(row);
-      return std::tuple<KeptPart<I>...>(
-          detail::as_lookup_of<TargetPart<I>, SourcePart<I>>(std::get<I>(std::move(parts)))...);
-    }(std::make_index_sequence<TargetParts::size>());
-  }
-
- private:
-  template <std::size_t I>
-  using TargetPart = std::remove_cvref_t<std::tuple_element_t<I, key_view_t<TargetParts, Row>>>;
-  template <std::size_t I>
-  using SourcePart = std::tuple_element_t<I, key_view_t<SourceParts, Source>>;
-  template <std::size_t I>
-  using KeptPart =
-      decltype(detail::as_lookup_of<TargetPart<I>, SourcePart<I>>(std::declval<SourcePart<I>&&>()));
 };
 
 template <auto... S, auto... T>
@@ -223,7 +199,7 @@ class MergePlanner {
       take_survivors(range);
     }
     if constexpr (Rule::template has_clause<ClauseKind::not_matched_by_source>) visit_unmatched_targets();
-    assert(!Key::by_key || source_rows_add_up());
+    assert(!Key::by_key || plan_.source_rows_add_up());
   }
 
  private:
@@ -573,12 +549,6 @@ class MergePlanner {
     } else {
       return false;
     }
-  }
-
-  bool source_rows_add_up() const noexcept {
-    const Metrics& m = plan_.metrics;
-    return m.source_rows == m.inserted + m.matched_updated + m.matched_deleted + m.unchanged + m.skipped +
-                                m.dropped_duplicates + m.dropped_late + plan_.extra_erasers;
   }
 
   static constexpr NoRow no_row{};

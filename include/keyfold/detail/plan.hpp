@@ -136,6 +136,13 @@ class Plan {
     ++metrics.not_matched_by_source_deleted;
   }
 
+  /// Whether each source row is counted once: an identity of every write that matches by key.
+  bool source_rows_add_up() const noexcept {
+    return metrics.source_rows == metrics.inserted + metrics.matched_updated + metrics.matched_deleted +
+                                      metrics.unchanged + metrics.skipped + metrics.dropped_duplicates +
+                                      metrics.dropped_late + extra_erasers;
+  }
+
   std::vector<Planned<Row>> entries;
   std::unique_ptr<SequenceUpdate> sequences;  // what apply_changes() is to remember; may be null
   Metrics metrics;
