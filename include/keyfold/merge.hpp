@@ -74,7 +74,7 @@ class [[nodiscard]] MergeRule
   using PolicyType = Policy;
   using Rule = MergeRule;
 
-  constexpr MergeRule(Match match, Policy policy, std::tuple<Clauses...> clauses, bool rewrite_unchanged)
+  constexpr MergeRule(Match match, Policy policy, detail::Pack<Clauses...> clauses, bool rewrite_unchanged)
       : match_(std::move(match)),
         policy_(std::move(policy)),
         clauses_(std::move(clauses)),
@@ -83,7 +83,10 @@ class [[nodiscard]] MergeRule
   /// The clauses as history records them, in SQL's words.
   [[nodiscard]] std::string text() const {
     std::string out;
-    std::apply([&](const auto&... clause) { ((print_after_space(out, clause)), ...); }, clauses_);
+    clauses_.for_each([&](const auto& clause) {
+      if (!out.empty()) out += ' ';
+      clause.print(out);
+    });
     return out;
   }
 
@@ -97,7 +100,7 @@ class [[nodiscard]] MergeRule
 
   constexpr const Match& match() const noexcept { return match_; }
   constexpr const Policy& policy() const noexcept { return policy_; }
-  constexpr const std::tuple<Clauses...>& clauses() const noexcept { return clauses_; }
+  constexpr const detail::Pack<Clauses...>& clauses() const noexcept { return clauses_; }
   constexpr bool rewrites_unchanged() const noexcept { return rewrite_unchanged_; }
 
   constexpr MergeRule&& rule() noexcept { return std::move(*this); }
@@ -109,8 +112,8 @@ class [[nodiscard]] MergeRule
   template <class Clause>
   constexpr auto with_clause(Clause clause) && {
     return MergeRule<Row, Source, Match, Policy, Clauses..., Clause>(
-        std::move(match_), std::move(policy_),
-        std::tuple_cat(std::move(clauses_), std::tuple<Clause>(std::move(clause))), rewrite_unchanged_);
+        std::move(match_), std::move(policy_), std::move(clauses_).with(std::move(clause)),
+        rewrite_unchanged_);
   }
   template <class NewPolicy>
   constexpr auto with_policy(NewPolicy policy) && {
@@ -127,15 +130,9 @@ class [[nodiscard]] MergeRule
   }
 
  private:
-  template <class Clause>
-  static void print_after_space(std::string& out, const Clause& clause) {
-    if (!out.empty()) out += ' ';
-    clause.print(out);
-  }
-
   Match match_;
   Policy policy_;
-  std::tuple<Clauses...> clauses_;
+  detail::Pack<Clauses...> clauses_;
   bool rewrite_unchanged_;
 };
 
@@ -143,8 +140,21 @@ class [[nodiscard]] MergeRule
 template <class Row, class Source = Row>
 constexpr auto merge_rule() {
   using Match = detail::Match<void, void, detail::Always>;
-  return MergeRule<Row, Source, Match, detail::NoPolicy>(Match{}, detail::NoPolicy{}, std::tuple<>(), false);
+  return MergeRule<Row, Source, Match, detail::NoPolicy>(Match{}, detail::NoPolicy{}, detail::Pack<>{},
+                                                         false);
 }
+
+namespace detail {
+
+/// What a merge has beside its rule, whose type changes with every clause.
+template <class Target, class SourceRange>
+struct MergeInput {
+  Target* target;
+  SourceRange source;  // a reference for an lvalue
+  CommitNote note;
+};
+
+}  // namespace detail
 
 /// A merge that is being put together; nothing happens before execute() or preview(). It refers to the table,
 /// and to the source where that is an lvalue.
@@ -156,15 +166,12 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
   using Row = typename Rule::Row;
   using Source = typename Rule::Source;
 
-  MergeBuilder(Target& target, SourceRange&& source, Rule rule, detail::CommitNote note)
-      : target_(&target),
-        source_(std::forward<SourceRange>(source)),
-        rule_(std::move(rule)),
-        note_(std::move(note)) {}
+  MergeBuilder(detail::MergeInput<Target, SourceRange>&& input, Rule rule)
+      : input_(std::move(input)), rule_(std::move(rule)) {}
 
   /// Stored with the commit. A merge with metadata makes a version even if it changes nothing.
   MergeBuilder metadata(std::string text) && {
-    note_.metadata = std::move(text);
+    input_.note.metadata = std::move(text);
     return std::move(*this);
   }
 
@@ -172,7 +179,7 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
   /// the last one recorded for that application. The number is recorded with the commit, even if nothing else
   /// changes.
   MergeBuilder once(std::string app, std::uint64_t number) && {
-    note_.once = {{std::move(app), number}};
+    input_.note.once = {{std::move(app), number}};
     return std::move(*this);
   }
 
@@ -183,14 +190,14 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
   /// and whatever the source, the conditions and the rows throw. Strong guarantee for the table; a source
   /// that the merge owns is gone. Complexity: O(source rows) on average, plus O(table) with a
   /// when_not_matched_by_source clause.
-  MergeResult<Row> execute() && { return execute_as<SourceRange>(std::move(note_)); }
-  MergeResult<Row> execute() & { return execute_as<SourceRange&>(note_); }
+  MergeResult<Row> execute() && { return execute_as<SourceRange>(std::move(input_.note)); }
+  MergeResult<Row> execute() & { return execute_as<SourceRange&>(input_.note); }
 
   /// What execute() would do, with all its errors, without doing it. A single-pass source is read all the
   /// same, so that nothing is left to execute.
   [[nodiscard]] ChangeSet<Row> preview() {
     check();
-    return target_->preview_plan(planner<SourceRange&>());
+    return input_.target->preview_plan(planner<SourceRange&>());
   }
 
   // For the grammar.
@@ -198,8 +205,7 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
   constexpr Rule&& rule() noexcept { return std::move(rule_); }
   template <class NewRule>
   auto with(NewRule rule) && {
-    return MergeBuilder<Target, SourceRange, NewRule>(*target_, std::forward<SourceRange>(source_),
-                                                      std::move(rule), std::move(note_));
+    return MergeBuilder<Target, SourceRange, NewRule>(std::move(input_), std::move(rule));
   }
 
  private:
@@ -212,8 +218,8 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
   template <class Declared>
   auto planner() {
     return [this](auto& plan) {
-      detail::MergePlanner<typename Target::CoreType, Rule, Declared>(target_->core(), rule_, plan)
-          .run(source_);
+      detail::MergePlanner<typename Target::CoreType, Rule, Declared>(input_.target->core(), rule_, plan)
+          .run(input_.source);
     };
   }
 
@@ -223,13 +229,11 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
     note.operation = "MERGE";
     note.parameters =
         std::make_shared<const std::string>(detail::merge_text<typename Target::CoreType>(rule_));
-    return target_->write(std::move(note), planner<Declared>());
+    return input_.target->write(std::move(note), planner<Declared>());
   }
 
-  Target* target_;
-  SourceRange source_;  // a reference for an lvalue
+  detail::MergeInput<Target, SourceRange> input_;
   Rule rule_;
-  detail::CommitNote note_;
 };
 
 }  // namespace keyfold

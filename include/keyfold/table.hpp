@@ -84,8 +84,9 @@ class Table
   using iterator = const_iterator;
 
   /// An empty table, at version 0.
-  Table() : Table(TableOptions{}) {}
-  explicit Table(TableOptions options) : core_(std::make_unique<Core>(std::move(options))) {}
+  Table() : core_(std::make_unique<Core>(TableOptions{})) {}
+  explicit Table(TableOptions options)
+      : core_(std::make_unique<Core>(std::move(options), &detail::apply_retention<Core>)) {}
 
   /// Copies the rows and the whole history, with tags; not the subscriptions. O(rows + history). Strong
   /// guarantee.
@@ -356,14 +357,10 @@ class Table
   static detail::CommitNote note() noexcept { return {}; }
 
   /// `fill(plan)` plans the write.
-  template <class Fill>
-  Result write(detail::CommitNote note, Fill fill) {
+  Result write(detail::CommitNote note, detail::Fill<Row> fill) {
     return detail::commit(*core_, std::move(note), fill);
   }
-  template <class Fill>
-  ChangeSet<Row> preview_plan(Fill fill) {
-    return detail::preview(*core_, fill);
-  }
+  ChangeSet<Row> preview_plan(detail::Fill<Row> fill) { return detail::preview(*core_, fill); }
 
   std::unique_ptr<Core> core_;
 };

@@ -161,8 +161,7 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
   Transaction& target() noexcept { return *this; }
   static detail::CommitNote note() noexcept { return {}; }
 
-  template <class Fill>
-  Result write(detail::CommitNote note, Fill fill) {
+  Result write(detail::CommitNote note, detail::Fill<Row> fill) {
     rows_.clear();
     detail::Written written = detail::write(open(), std::move(note), fill);
     open();  // a condition may have written to the table
@@ -170,10 +169,7 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
     written.committed = false;
     return Result(written, workspace_->log);
   }
-  template <class Fill>
-  ChangeSet<Row> preview_plan(Fill fill) {
-    return detail::preview(open(), fill);
-  }
+  ChangeSet<Row> preview_plan(detail::Fill<Row> fill) { return detail::preview(open(), fill); }
 
   static void add_number(std::vector<detail::AppNumber>& numbers, detail::AppNumber added) {
     const auto same = std::ranges::find(numbers, added.app, &detail::AppNumber::app);

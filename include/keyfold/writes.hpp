@@ -77,8 +77,8 @@ class Writes : public Loads<Self, Target, Row> {
         .execute();
   }
 
-  /// Starts a load of change events, see docs/apply_changes.md. An lvalue is referred to, an rvalue is kept; a
-  /// container given as an rvalue has its rows moved from.
+  /// Starts a load of change events, see docs/apply_changes.md. An lvalue is referred to, an rvalue is kept;
+  /// a container given as an rvalue has its rows moved from.
   template <std::ranges::input_range Source>
   auto apply_changes(Source&& events) {
     check_settings<false, false>();
@@ -199,8 +199,8 @@ class Writes : public Loads<Self, Target, Row> {
   }
   template <class Source, class Rule>
   auto start_merge(Source&& rows, Rule rule) {
-    return MergeBuilder<Target, Source, Rule>(self().target(), std::forward<Source>(rows), std::move(rule),
-                                              self().note());
+    return MergeBuilder<Target, Source, Rule>({&self().target(), std::forward<Source>(rows), self().note()},
+                                              std::move(rule));
   }
   template <class Rule>
   auto with_policy(Rule rule) {

@@ -1,14 +1,15 @@
 #!/bin/sh
-# check.sh FILE COMPILER [FLAG...]
+# check.sh pair|mistake|twin FILE COMPILER [FLAG...]
 #
+# Checks a mistake and its twin, or only one of them.
 # FILE holds a mistake and its twin: `#ifdef KEYFOLD_MISTAKE ... #else ... #endif`. Its first line is
 #     // expect: keyfold: the sentence that the first error must be
 # and lines `// mention: text` may follow: each text must stand somewhere in the diagnostics.
 # The twin must compile without any output; the mistake must not compile, its first line with `error:` must be
 # a failed static assertion with the sentence.
 set -u
-file=$1 compiler=$2
-shift 2
+part=$1 file=$2 compiler=$3
+shift 3
 LC_ALL=C
 export LC_ALL
 
@@ -22,14 +23,17 @@ compile() {
   output=$("$compiler" -std=c++20 -fsyntax-only -fdiagnostics-color=never "$@" "$file" 2>&1)
 }
 
+if [ "$part" != mistake ]; then
+  compile "$@" || fail 'the twin does not compile'
+  [ -z "$output" ] || fail 'the twin compiles, but not silently'
+fi
+[ "$part" != twin ] || exit 0
+
 expected=$(sed -n '1s|^// expect: ||p' "$file")
 case $expected in
   'keyfold: '?*) ;;
   *) fail 'the first line must be "// expect: keyfold: ..."' ;;
 esac
-
-compile "$@" || fail 'the twin does not compile'
-[ -z "$output" ] || fail 'the twin compiles, but not silently'
 
 compile "$@" -DKEYFOLD_MISTAKE && fail 'the mistake compiles'
 

@@ -10,7 +10,7 @@ failures=0
 # verdict NAME accepted|refused: runs CHECK on the file read from standard input.
 verdict() {
   cat >"$directory/$1.cpp"
-  if sh "$check" "$directory/$1.cpp" "$compiler" -Wall >"$directory/log" 2>&1; then found=accepted; else found=refused; fi
+  if sh "$check" pair "$directory/$1.cpp" "$compiler" -Wall >"$directory/log" 2>&1; then found=accepted; else found=refused; fi
   [ "$found" = "$2" ] && return
   printf '%s: %s, should be %s\n' "$1" "$found" "$2"
   cat "$directory/log"

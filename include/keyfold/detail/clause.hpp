@@ -5,6 +5,7 @@
 #include <keyfold/detail/assign.hpp>
 #include <keyfold/detail/expression_nodes.hpp>
 #include <keyfold/detail/holder.hpp>
+#include <keyfold/detail/pack.hpp>
 #include <keyfold/error.hpp>
 
 #include <string>
@@ -215,14 +216,14 @@ void print_assignment(std::string& out, const Assignment<Column<Side::target, Me
   assignment.value.print(out);
 }
 
-template <class... Assignments>
-void print_assignments(std::string& out, const std::tuple<Assignments...>& assignments) {
+template <class Assignments>
+void print_assignments(std::string& out, const Assignments& assignments) {
   const char* separator = "";
-  std::apply(
-      [&](const auto&... assignment) {
-        ((out += separator, detail::print_assignment(out, assignment), separator = ", "), ...);
-      },
-      assignments);
+  assignments.for_each([&](const auto& assignment) {
+    out += separator;
+    detail::print_assignment(out, assignment);
+    separator = ", ";
+  });
 }
 
 // --- Columns by name
@@ -394,7 +395,7 @@ struct InsertPresent {
 
 template <class... Assignments>
 struct Update {
-  std::tuple<Assignments...> assignments;
+  Pack<Assignments...> assignments;
   void print(std::string& out) const {
     out += "UPDATE SET ";
     detail::print_assignments(out, assignments);
@@ -403,7 +404,7 @@ struct Update {
 
 template <class... Assignments>
 struct Insert {
-  std::tuple<Assignments...> assignments;
+  Pack<Assignments...> assignments;
   void print(std::string& out) const {
     out += "INSERT SET ";
     detail::print_assignments(out, assignments);

@@ -1,7 +1,6 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <keyfold/detail/expiry.hpp>
 #include <keyfold/detail/write.hpp>
 #include <keyfold/history.hpp>
 #include <keyfold/merge.hpp>
@@ -27,7 +26,7 @@ void tell_subscribers(CoreType& core, std::vector<std::exception_ptr>& errors) n
     };
     subscribers->tell(commit_of, [&] { return core.version(); }, errors);
   }
-  detail::apply_retention(core);
+  if (core.retain != nullptr) core.retain(core);
 }
 
 /// Tells subscribers when a scope ends; what they throw then is nobody's.
@@ -75,9 +74,10 @@ class Replayed {
   LogBlock<Row> rows_;
 };
 
-/// `fill(plan)` plans the write. Strong guarantee.
-template <class CoreType, class Fill>
-MergeResult<typename CoreType::RowType> commit(CoreType& core, CommitNote&& note, Fill&& fill) {
+/// Strong guarantee.
+template <class CoreType>
+MergeResult<typename CoreType::RowType> commit(CoreType& core, CommitNote&& note,
+                                               Fill<typename CoreType::RowType> fill) {
   const Written written = detail::write(core, std::move(note), fill);
   std::vector<std::exception_ptr> errors;
   if (written.committed) {

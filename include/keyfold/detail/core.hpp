@@ -81,7 +81,10 @@ struct Core {
 
   static constexpr bool ordered = spec_traits<KeySpec>::ordered;
 
-  explicit Core(TableOptions table_options) : options(std::move(table_options)) {}
+  /// `retain` applies the retention of the options after a commit. By pointer, so that a table without
+  /// options does not have it compiled.
+  explicit Core(TableOptions table_options, void (*retain_rule)(Core&) noexcept = nullptr)
+      : options(std::move(table_options)), retain(retain_rule) {}
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
@@ -137,6 +140,7 @@ struct Core {
   }
 
   TableOptions options;
+  void (*retain)(Core&) noexcept;
   Rows rows;
   KeyIndex<const SlotType> keys;
   KeyIndex<LogEntry<Row>> graves;  // keys without a row, by the change that took the row away

@@ -3,6 +3,8 @@
 
 #include <keyfold/detail/clause.hpp>
 #include <keyfold/detail/core.hpp>
+#include <keyfold/detail/deduplicator.hpp>
+#include <keyfold/detail/merge_actions.hpp>
 #include <keyfold/detail/merge_syntax.hpp>
 #include <keyfold/detail/plan.hpp>
 #include <keyfold/detail/source_key.hpp>
@@ -83,98 +85,18 @@ std::string merge_text(const Rule& rule) {
   return out + ' ' + rule.text();
 }
 
-// --- Duplicate policies
-// ------------------------------------------------------------------------------------------
-
-/// A source row that survived the duplicate policy.
-template <class Pointer>
-struct Survivor {
-  Pointer row{};  // null: dropped
-  Position position = 0;
-};
-
-[[noreturn]] inline void refuse_source_rows(const std::string& index, const std::string& key, Position first,
-                                            Position second, const char* advice) {
-  throw DuplicateSourceKey("source rows " + std::to_string(first) + " and " + std::to_string(second) +
-                               " have the same key " + key + advice,
-                           index, key, first, second);
-}
-
-/// Applies a duplicate policy by key. Keeps the source order of the rows that survive.
-template <class Key, class Policy, class Source, class Pointer>
-class Deduplicator {
- public:
-  Deduplicator(const Policy& policy, std::span<const Pointer> rows) : policy_(policy) {
-    survivors.reserve(rows.size());
-    seen_.reserve(rows.size());
-    for (const Pointer row : rows) add(row);
-  }
-
-  std::vector<Survivor<Pointer>> survivors;
-  std::size_t dropped = 0;
-
- private:
-  void add(Pointer row) {
-    const Position position = survivors.size();
-    if constexpr (!Key::by_key) {
-      if (detail::has_empty_part(Key::of(*row))) {  // it matches nothing, so it has no duplicates
-        survivors.push_back({row, position});
-        return;
-      }
-    }
-    const std::uint64_t hash = detail::hash_of(Key::of(*row));
-    Survivor<Pointer>* earlier = seen_.find(hash, [&](const Survivor<Pointer>& s) {
-      return detail::equal_values(Key::of(*s.row), Key::of(*row));
-    });
-    Survivor<Pointer>& added = survivors.emplace_back(Survivor<Pointer>{row, position});
-    if (earlier == nullptr) {
-      seen_.insert(hash, &added);
-    } else {
-      ++dropped;
-      resolve(*earlier, added, hash);
-    }
-  }
-
-  void resolve(Survivor<Pointer>& earlier, Survivor<Pointer>& later, std::uint64_t hash) {
-    if constexpr (std::same_as<Policy, Reject>) {
-      refuse_source_rows(Key::SourceParts::name(), detail::key_text(Key::of(*later.row)), earlier.position,
-                         later.position,
-                         "; the policy is reject: remove one of them, or choose keep_last or latest_by");
-    } else if constexpr (requires { policy_.function; }) {
-      fold_into(earlier, later);
-    } else if (policy_.prefers_later(*earlier.row, *later.row)) {
-      seen_.replace(hash, &earlier, &later);
-      earlier.row = nullptr;
-    } else {
-      later.row = nullptr;
-    }
-  }
-
-  void fold_into(Survivor<Pointer>& earlier, Survivor<Pointer>& later) {
-    static_assert(std::is_invocable_r_v<Source, decltype(policy_.function), Source&&, const Source&>,
-                  "keyfold: fold(f) needs f callable as Source(Source&& folded, const Source& next)");
-    Source next = *later.row;
-    Source folded = policy_.function(copy_or_move(earlier.row), std::as_const(next));
-    if (!detail::equal_values(Key::of(folded), Key::of(next))) {
-      throw Error("fold() made a row with key " + detail::key_text(Key::of(folded)) + " of rows with key " +
-                  detail::key_text(Key::of(next)) + "; the folded row must keep the key");
-    }
-    earlier.row = &folded_.emplace_back(std::move(folded));
-    later.row = nullptr;
-  }
-
-  static Source copy_or_move(Pointer row) { return Source(std::move(*row)); }
-
-  const Policy& policy_;
-  std::deque<Source> folded_;
-  KeyIndex<Survivor<Pointer>> seen_;
-};
-
 // --- The planner
 // -------------------------------------------------------------------------------------------------
 
 template <class CoreType, class Rule, class Declared>
-class MergePlanner {
+class MergePlanner : MergeActions<CoreType> {
+  using Actions = MergeActions<CoreType>;
+  using Actions::changed;
+  using Actions::core_;
+  using Actions::plan_;
+  using Actions::refuse_second;
+  using Actions::unchanged;
+
  public:
   using Row = typename CoreType::RowType;
   using Source = typename Rule::Source;
@@ -185,7 +107,7 @@ class MergePlanner {
   using Entry = Planned<Row>;
 
   MergePlanner(const CoreType& core, const Rule& rule, Plan<Row>& plan)
-      : core_(core), rule_(rule), plan_(plan) {}
+      : Actions(core, plan, rule.rewrites_unchanged()), rule_(rule) {}
 
   void run(typename Traits::Range& range) {
     if constexpr (std::ranges::sized_range<typename Traits::Range>) {
@@ -207,8 +129,6 @@ class MergePlanner {
 
   /// What has become of a source row.
   enum class Fate : std::uint8_t { not_matched, matched, acted };
-
-  Metrics& metrics() noexcept { return plan_.metrics; }
 
   // --- Source rows ---
 
@@ -239,8 +159,8 @@ class MergePlanner {
     }
     Deduplicator<Key, std::remove_cvref_t<decltype(rule_.policy())>, Source, Pointer> unique(rule_.policy(),
                                                                                              all.pointers);
-    metrics().source_rows += unique.dropped;
-    metrics().dropped_duplicates += unique.dropped;
+    this->metrics().source_rows += unique.dropped;
+    this->metrics().dropped_duplicates += unique.dropped;
     for (const auto& survivor : unique.survivors) {
       if (survivor.row != nullptr)
         take(survivor.row, survivor.position, detail::hash_of(Key::of(*survivor.row)));
@@ -248,7 +168,7 @@ class MergePlanner {
   }
 
   void take(Pointer row, Position position, std::uint64_t hash) {
-    ++metrics().source_rows;
+    ++this->metrics().source_rows;
     Fate fate = Fate::not_matched;
     if constexpr (Key::by_key) {
       const SlotType* slot = core_.find(Key::of(*row), hash);
@@ -259,7 +179,7 @@ class MergePlanner {
         fate = std::max(fate, take_pair(*slot, row, position, slot == slots.back()));
     }
     if (fate == Fate::not_matched) take_not_matched(row, position);
-    if (fate == Fate::matched) ++metrics().skipped;
+    if (fate == Fate::matched) ++this->metrics().skipped;
   }
 
   std::vector<const SlotType*> index_matches(const Source& row) const {
@@ -299,7 +219,7 @@ class MergePlanner {
     if constexpr (std::same_as<Action, DoNothing>) {
       return false;
     } else if constexpr (std::same_as<Action, Raise>) {
-      raise(clause.action, CoreType::key_of(slot.get()), position);
+      Actions::raise(clause.action, CoreType::key_of(slot.get()), position);
     } else {
       Entry* entry = plan_.touched(slot);
       if (entry != nullptr && entry->outcome != Outcome::seen) {
@@ -309,9 +229,9 @@ class MergePlanner {
       }
       if constexpr (is_update_v<Action>) {
         std::optional<Holder<Row>> after = updated(clause.action, slot.get(), row, last_use);
-        write_update(slot, std::move(after), position, number, metrics().matched_updated);
+        this->write_update(slot, std::move(after), position, number, this->metrics().matched_updated);
       } else {
-        write_erase(slot, position, number, metrics().matched_deleted);
+        this->write_erase(slot, position, number, this->metrics().matched_deleted);
       }
       return true;
     }
@@ -321,15 +241,6 @@ class MergePlanner {
   static bool both_erase(const Clause&, std::uint32_t number, const Entry& entry) {
     return std::same_as<typename Clause::ActionType, Erase> && Clause::unconditional &&
            entry.outcome == Outcome::erase && entry.clause == number;
-  }
-
-  [[noreturn]] void refuse_second(const SlotType& slot, Position first, Position second) const {
-    const std::string key = detail::key_text(CoreType::key_of(slot.get()));
-    throw DuplicateSourceKey(
-        "source rows " + std::to_string(first) + " and " + std::to_string(second) +
-            " both act on the row with key " + key +
-            "; give a duplicate policy with duplicates(), or a condition that only one of them meets",
-        CoreType::KeyParts::name(), key, first, second);
   }
 
   // --- What a clause makes of a row; nothing if the row would not change ---
@@ -368,56 +279,9 @@ class MergePlanner {
   template <ClauseKind kind, class Action, class Rows>
   std::optional<Holder<Row>> assigned(const Action& action, const Row& target, const Rows& rows) {
     Row after = target;
-    std::apply(
-        [&](const auto&... assignment) { (detail::run_assignment<kind>(after, assignment, rows), ...); },
-        action.assignments);
+    action.assignments.for_each(
+        [&](const auto& assignment) { detail::run_assignment<kind>(after, assignment, rows); });
     return changed(target, std::move(after));
-  }
-
-  std::optional<Holder<Row>> changed(const Row& before, Row after) const {
-    if (unchanged(before, after)) return std::nullopt;
-    return Holder<Row>(std::move(after));
-  }
-
-  bool unchanged([[maybe_unused]] const Row& before, [[maybe_unused]] const Row& after) const {
-    if constexpr (RowComparable<Row>) {
-      return !rule_.rewrites_unchanged() && same_row(before, after);
-    } else {
-      return false;
-    }
-  }
-
-  Entry& entry_for(const SlotType& slot, Position position, std::uint32_t number) {
-    Entry& entry =
-        plan_.touch(slot);  // anew if it was only seen so far, so that changes keep the order of the source
-    entry.position = position;
-    entry.clause = number;
-    return entry;
-  }
-
-  void write_update(const SlotType& slot, std::optional<Holder<Row>> after, Position position,
-                    std::uint32_t number, std::size_t& counter) {
-    Entry& entry = entry_for(slot, position, number);
-    if (!after) {
-      entry.outcome = Outcome::unchanged;
-      if (position != no_position) ++metrics().unchanged;  // it counts source rows
-      return;
-    }
-    entry.after = std::move(after);
-    entry.outcome = Outcome::update;
-    ++metrics().updated;
-    ++counter;
-  }
-
-  void write_erase(const SlotType& slot, Position position, std::uint32_t number, std::size_t& counter) {
-    entry_for(slot, position, number).outcome = Outcome::erase;
-    ++metrics().deleted;
-    ++counter;
-  }
-
-  template <class KeyTuple>
-  [[noreturn]] static void raise(const Raise& action, const KeyTuple& key, Position position) {
-    throw ClauseRaised(std::string(action.message), detail::key_text(key), position);
   }
 
   // --- Not matched ---
@@ -429,19 +293,14 @@ class MergePlanner {
       if (!detail::holds<ClauseKind::not_matched>(clause.condition, rows)) return false;
       using Action = typename std::remove_cvref_t<decltype(clause)>::ActionType;
       if constexpr (std::same_as<Action, Raise>) {
-        raise(clause.action, Key::of(*row), position);
+        Actions::raise(clause.action, Key::of(*row), position);
       } else if constexpr (is_insert_v<Action>) {
-        Holder<Row> made = inserted(clause.action, row);
-        Entry& entry = plan_.add();
-        entry.after = std::move(made);
-        entry.outcome = Outcome::insert;
-        entry.position = position;
-        ++metrics().inserted;
+        this->write_insert(inserted(clause.action, row), position);
         acted = true;
       }
       return true;
     });
-    if (!acted) ++metrics().skipped;
+    if (!acted) ++this->metrics().skipped;
   }
 
   Holder<Row> inserted(const InsertAll&, Pointer row) { return detail::hold_row<Row>(*row); }
@@ -479,11 +338,9 @@ class MergePlanner {
   Holder<Row> inserted(const Insert<Assignments...>& action, Pointer row) {
     Row made{};
     const Scope<NoRow, Source> rows{no_row, *row};
-    std::apply(
-        [&](const auto&... assignment) {
-          (detail::run_assignment<ClauseKind::not_matched>(made, assignment, rows), ...);
-        },
-        action.assignments);
+    action.assignments.for_each([&](const auto& assignment) {
+      detail::run_assignment<ClauseKind::not_matched>(made, assignment, rows);
+    });
     return Holder<Row>(std::move(made));
   }
 
@@ -507,12 +364,12 @@ class MergePlanner {
       if (!detail::holds<ClauseKind::not_matched_by_source>(clause.condition, rows)) return false;
       using Action = typename std::remove_cvref_t<decltype(clause)>::ActionType;
       if constexpr (std::same_as<Action, Raise>) {
-        raise(clause.action, CoreType::key_of(slot.get()), no_position);
+        Actions::raise(clause.action, CoreType::key_of(slot.get()), no_position);
       } else if constexpr (std::same_as<Action, Erase>) {
-        write_erase(slot, no_position, number, metrics().not_matched_by_source_deleted);
+        this->write_erase(slot, no_position, number, this->metrics().not_matched_by_source_deleted);
       } else if constexpr (is_update_v<Action>) {
-        write_update(slot, updated_by_source(clause.action, slot.get()), no_position, number,
-                     metrics().not_matched_by_source_updated);
+        this->write_update(slot, updated_by_source(clause.action, slot.get()), no_position, number,
+                           this->metrics().not_matched_by_source_updated);
       }
       return true;
     });
@@ -534,28 +391,20 @@ class MergePlanner {
   // Calls `visit(clause, number)` for the clauses of a kind in written order until it returns true.
   template <ClauseKind kind, class Visit>
   void for_each_clause(Visit visit) {
-    std::apply(
-        [&](const auto&... clause) {
-          std::uint32_t number = 0;
-          static_cast<void>((visit_if<kind>(clause, number++, visit) || ...));
-        },
-        rule_.clauses());
-  }
-
-  template <ClauseKind kind, class Clause, class Visit>
-  static bool visit_if(const Clause& clause, std::uint32_t number, Visit& visit) {
-    if constexpr (Clause::kind == kind) {
-      return visit(clause, number);
-    } else {
-      return false;
-    }
+    std::uint32_t number = 0;
+    rule_.clauses().any([&](const auto& clause) {
+      const std::uint32_t own = number++;
+      if constexpr (std::remove_cvref_t<decltype(clause)>::kind == kind) {
+        return visit(clause, own);
+      } else {
+        return false;
+      }
+    });
   }
 
   static constexpr NoRow no_row{};
 
-  const CoreType& core_;
   const Rule& rule_;
-  Plan<Row>& plan_;
 };
 
 }  // namespace keyfold::detail

@@ -79,7 +79,7 @@ class [[nodiscard]] When {
     static_assert(kind != ClauseKind::not_matched,
                   "keyfold: update() has no target row after when_not_matched; insert()");
     static_assert((check_assignment<kind, Row, Target, Incoming, Assignments>::check() && ...));
-    return std::move(*this).act(Update<Assignments...>{{std::move(assignments)...}});
+    return std::move(*this).act(Update<Assignments...>{{{std::move(assignments)}...}});
   }
 
   /// Replaces the row by what `callable` makes of the rows of the clause.
@@ -127,7 +127,7 @@ class [[nodiscard]] When {
         std::is_default_constructible_v<Row>,
         "keyfold: insert() by assignments needs a default constructible row; give a callable that makes one");
     static_assert((check_assignment<kind, Row, Target, Incoming, Assignments>::check() && ...));
-    return std::move(*this).act(Insert<Assignments...>{{std::move(assignments)...}});
+    return std::move(*this).act(Insert<Assignments...>{{{std::move(assignments)}...}});
   }
 
   /// Inserts the row that `callable` makes of the source row.

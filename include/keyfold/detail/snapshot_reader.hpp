@@ -4,6 +4,7 @@
 #include <keyfold/detail/apply.hpp>
 #include <keyfold/detail/chunks.hpp>
 #include <keyfold/detail/core.hpp>
+#include <keyfold/detail/expiry.hpp>
 #include <keyfold/detail/schema.hpp>
 #include <keyfold/detail/snapshot_writer.hpp>
 
@@ -29,7 +30,7 @@ class SnapshotReader {
   using Block = LogBlock<Row>;
 
   SnapshotReader(Source& source, std::string file, TableOptions options, const Progress& progress)
-      : core_(std::make_unique<CoreType>(std::move(options))),
+      : core_(std::make_unique<CoreType>(std::move(options), &detail::apply_retention<CoreType>)),
         log_(*core_->log),
         progress_(progress),
         chunks_(source, std::move(file)) {}

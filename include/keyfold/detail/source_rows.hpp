@@ -1,6 +1,9 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/function_ref.hpp>
+#include <keyfold/fwd.hpp>
+
 #include <array>
 #include <concepts>
 #include <deque>
@@ -8,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <ranges>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -71,29 +75,31 @@ class AllRows {
 inline constexpr std::size_t block_size = 32;
 
 /// Hands the rows of a source to `take(pointers, first_position)` in blocks of at most `block_size`.
-template <class Declared, class Source, class Take>
-void for_each_block(typename SourceTraits<Declared, Source>::Range& range, Take take) {
+template <class Declared, class Source>
+void for_each_block(
+    typename SourceTraits<Declared, Source>::Range& range,
+    FunctionRef<void(std::span<const typename SourceTraits<Declared, Source>::Pointer>, Position)> take) {
   using Traits = SourceTraits<Declared, Source>;
-  std::vector<std::optional<Source>> rows;
-  std::vector<typename Traits::Pointer> block;
+  std::vector<Source> rows;  // never grows, so that they stay where they are
   if constexpr (!Traits::stable) rows.reserve(block_size);
-  block.reserve(block_size);
-  std::size_t position = 0;
+  std::array<typename Traits::Pointer, block_size> block;
+  std::size_t size = 0;
+  Position position = 0;
   const auto flush = [&] {
-    take(block, position);
-    position += block.size();
-    block.clear();
+    take(std::span(block.data(), size), position);
+    position += size;
+    size = 0;
     rows.clear();
   };
   for (auto&& row : range) {
     if constexpr (Traits::stable) {
-      block.push_back(std::addressof(row));
+      block[size] = std::addressof(row);
     } else {
-      block.push_back(std::addressof(*rows.emplace_back(std::in_place, std::forward<decltype(row)>(row))));
+      block[size] = std::addressof(rows.emplace_back(std::forward<decltype(row)>(row)));
     }
-    if (block.size() == block_size) flush();
+    if (++size == block_size) flush();
   }
-  if (!block.empty()) flush();
+  if (size != 0) flush();
 }
 
 }  // namespace keyfold::detail

@@ -4,6 +4,7 @@
 #include <keyfold/detail/apply.hpp>
 #include <keyfold/detail/commit_note.hpp>
 #include <keyfold/detail/core.hpp>
+#include <keyfold/detail/function_ref.hpp>
 #include <keyfold/detail/plan.hpp>
 #include <keyfold/detail/validate.hpp>
 #include <keyfold/metrics.hpp>
@@ -32,9 +33,13 @@ bool already_applied(const CoreType& core, const std::vector<AppNumber>& once) {
   });
 }
 
-/// `fill(plan)` plans the write. Strong guarantee.
-template <class CoreType, class Fill>
-Written write(CoreType& core, CommitNote&& note, Fill&& fill) {
+/// Plans a write.
+template <class Row>
+using Fill = FunctionRef<void(Plan<Row>&)>;
+
+/// Strong guarantee.
+template <class CoreType>
+Written write(CoreType& core, CommitNote&& note, Fill<typename CoreType::RowType> fill) {
   if (detail::already_applied(core, note.once)) return {.version = core.version(), .already_applied = true};
   const WriteScope scope(core.writing);
   auto plan = core.new_plan();
@@ -46,8 +51,8 @@ Written write(CoreType& core, CommitNote&& note, Fill&& fill) {
 }
 
 /// What write() would change, with all its errors.
-template <class CoreType, class Fill>
-ChangeSet<typename CoreType::RowType> preview(CoreType& core, Fill&& fill) {
+template <class CoreType>
+ChangeSet<typename CoreType::RowType> preview(CoreType& core, Fill<typename CoreType::RowType> fill) {
   const WriteScope scope(core.writing);
   auto plan = core.new_plan();
   fill(plan);
