@@ -98,6 +98,11 @@ class [[nodiscard]] MergeRule
   static constexpr bool has_clause = ((Clauses::kind == kind) || ...);
   static constexpr std::size_t clause_count = sizeof...(Clauses);
 
+  /// Whether all rules of this type have the same text().
+  static constexpr bool has_fixed_text =
+      std::same_as<typename Match::Condition, detail::Always> && std::same_as<Policy, detail::NoPolicy> &&
+      ((Clauses::unconditional && std::is_empty_v<typename Clauses::ActionType>) && ...);
+
   constexpr const Match& match() const noexcept { return match_; }
   constexpr const Policy& policy() const noexcept { return policy_; }
   constexpr const detail::Pack<Clauses...>& clauses() const noexcept { return clauses_; }
@@ -227,8 +232,7 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
   MergeResult<Row> execute_as(detail::CommitNote note) {
     check();
     note.operation = "MERGE";
-    note.parameters =
-        std::make_shared<const std::string>(detail::merge_text<typename Target::CoreType>(rule_));
+    note.parameters = detail::shared_merge_text<typename Target::CoreType>(rule_);
     return input_.target->write(std::move(note), planner<Declared>());
   }
 

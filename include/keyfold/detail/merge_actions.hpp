@@ -47,18 +47,19 @@ class MergeActions {
     return entry;
   }
 
-  void write_update(const SlotType& slot, std::optional<Holder<Row>> after, Position position,
-                    std::uint32_t number, std::size_t& counter) {
+  Entry& write_update(const SlotType& slot, std::optional<Holder<Row>> after, Position position,
+                      std::uint32_t number, std::size_t& counter) {
     Entry& entry = entry_for(slot, position, number);
     if (!after) {
       entry.outcome = Outcome::unchanged;
       if (position != no_position) ++metrics().unchanged;  // it counts source rows
-      return;
+      return entry;
     }
     entry.after = std::move(after);
     entry.outcome = Outcome::update;
     ++metrics().updated;
     ++counter;
+    return entry;
   }
 
   void write_erase(const SlotType& slot, Position position, std::uint32_t number, std::size_t& counter) {
@@ -67,12 +68,13 @@ class MergeActions {
     ++counter;
   }
 
-  void write_insert(Holder<Row> made, Position position) {
+  Entry& write_insert(Holder<Row> made, Position position) {
     Entry& entry = plan_.add();
     entry.after = std::move(made);
     entry.outcome = Outcome::insert;
     entry.position = position;
     ++metrics().inserted;
+    return entry;
   }
 
   [[noreturn]] void refuse_second(const SlotType& slot, Position first, Position second) const {

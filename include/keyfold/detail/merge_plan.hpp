@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <memory>
 #include <span>
 #include <string>
 #include <tuple>
@@ -85,6 +86,18 @@ std::string merge_text(const Rule& rule) {
   return out + ' ' + rule.text();
 }
 
+/// For a commit. Commits by a rule such as that of upsert() share it.
+template <class CoreType, class Rule>
+std::shared_ptr<const std::string> shared_merge_text(const Rule& rule) {
+  const auto make = [&] { return std::make_shared<const std::string>(detail::merge_text<CoreType>(rule)); };
+  if constexpr (Rule::has_fixed_text) {
+    static const std::shared_ptr<const std::string> text = make();
+    return text;
+  } else {
+    return make();
+  }
+}
+
 // --- The planner
 // -------------------------------------------------------------------------------------------------
 
@@ -125,6 +138,12 @@ class MergePlanner : MergeActions<CoreType> {
   }
 
  private:
+  /// Whether a row that takes the place of another, or comes in, whole has the key that it was looked up by.
+  template <class Action>
+  static constexpr bool keeps_key =
+      (std::same_as<Action, UpdateAll> || std::same_as<Action, InsertAll>) && std::same_as<Source, Row> &&
+      Key::by_key && std::same_as<typename Key::SourceParts, typename CoreType::KeyParts>;
+
   static constexpr bool marks_seen = Rule::template has_clause<ClauseKind::not_matched_by_source>;
 
   /// What has become of a source row.
@@ -178,7 +197,7 @@ class MergePlanner : MergeActions<CoreType> {
       for (const SlotType* slot : slots)
         fate = std::max(fate, take_pair(*slot, row, position, slot == slots.back()));
     }
-    if (fate == Fate::not_matched) take_not_matched(row, position);
+    if (fate == Fate::not_matched) take_not_matched(row, position, hash);
     if (fate == Fate::matched) ++this->metrics().skipped;
   }
 
@@ -229,7 +248,8 @@ class MergePlanner : MergeActions<CoreType> {
       }
       if constexpr (is_update_v<Action>) {
         std::optional<Holder<Row>> after = updated(clause.action, slot.get(), row, last_use);
-        this->write_update(slot, std::move(after), position, number, this->metrics().matched_updated);
+        this->write_update(slot, std::move(after), position, number, this->metrics().matched_updated)
+            .key_known = keeps_key<Action>;
       } else {
         this->write_erase(slot, position, number, this->metrics().matched_deleted);
       }
@@ -286,7 +306,7 @@ class MergePlanner : MergeActions<CoreType> {
 
   // --- Not matched ---
 
-  void take_not_matched(Pointer row, Position position) {
+  void take_not_matched(Pointer row, Position position, std::uint64_t hash) {
     bool acted = false;
     const Scope<NoRow, Source> rows{no_row, *row};
     for_each_clause<ClauseKind::not_matched>([&](const auto& clause, std::uint32_t) {
@@ -295,7 +315,9 @@ class MergePlanner : MergeActions<CoreType> {
       if constexpr (std::same_as<Action, Raise>) {
         Actions::raise(clause.action, Key::of(*row), position);
       } else if constexpr (is_insert_v<Action>) {
-        this->write_insert(inserted(clause.action, row), position);
+        Entry& entry = this->write_insert(inserted(clause.action, row), position);
+        entry.key_known = keeps_key<Action>;
+        entry.hash_after = hash;
         acted = true;
       }
       return true;

@@ -33,6 +33,8 @@ struct Planned {
   Position position = no_position;   // of the source row
   std::uint32_t clause = 0;          // that fired, by its number in the rule
   Outcome outcome = Outcome::seen;
+  bool key_known =
+      false;  // an update that leaves the key alone, or an insert with a valid key and `hash_after`
 
   // Filled in by validate():
   bool rekeyed = false;            // an update that changes the primary key

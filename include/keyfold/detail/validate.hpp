@@ -28,17 +28,21 @@ class UniqueCheck {
   using Row = typename CoreType::RowType;
   using Entry = Planned<Row>;
 
-  explicit UniqueCheck(std::size_t arrivals) { arrived_.reserve(arrivals); }
+  explicit UniqueCheck(std::size_t arrivals) : alone_(arrivals == 1) {
+    if (!alone_) arrived_.reserve(arrivals);
+  }
 
   /// A row arrives at its key. `holders(key, hash, visit)` visits the rows of the table that hold it now, and
   /// `leaves(entry)` tells whether a planned entry gives its key up.
   template <class Holders, class Leaves>
   void arrive(Plan<Row>& plan, Entry& entry, std::uint64_t hash, Holders holders, Leaves leaves) {
     const auto key = Parts::of(entry.after->get());
-    const Entry* other = arrived_.find(hash, [&](const Entry& arrived) {
-      return detail::equal_values(Parts::of(arrived.after->get()), key);
-    });
-    if (other != nullptr) refuse(*other, entry);
+    if (!alone_) {
+      const Entry* other = arrived_.find(hash, [&](const Entry& arrived) {
+        return detail::equal_values(Parts::of(arrived.after->get()), key);
+      });
+      if (other != nullptr) refuse(*other, entry);
+    }
     holders(key, hash, [&](const Slot<Row>& holder) {
       Entry* planned = plan.touched(holder);
       if (planned == nullptr || !leaves(*planned)) refuse(holder, planned, entry);
@@ -47,7 +51,7 @@ class UniqueCheck {
         planned->replaced = true;
       }
     });
-    arrived_.insert(hash, &entry);
+    if (!alone_) arrived_.insert(hash, &entry);
   }
 
  private:
@@ -84,6 +88,7 @@ class UniqueCheck {
     }
   }
 
+  bool alone_;  // nothing arrives beside it
   KeyIndex<const Entry> arrived_;
 };
 
@@ -116,10 +121,11 @@ class Validator {
     if (entry.outcome == Outcome::erase) {
       entry.hash_before = detail::hash_of(CoreType::key_of(entry.slot->get()));
     } else if (entry.outcome == Outcome::insert) {
-      arrive_at_key(entry);
+      if (!entry.key_known) arrive_at_key(entry);
     } else if (entry.outcome == Outcome::update) {
       const Row& before = entry.slot->get();
-      entry.rekeyed = !detail::equal_values(CoreType::key_of(before), CoreType::key_of(entry.after->get()));
+      entry.rekeyed = !entry.key_known &&
+                      !detail::equal_values(CoreType::key_of(before), CoreType::key_of(entry.after->get()));
       entry.relinked = relinked(before, entry.after->get(),
                                 std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
       if (entry.rekeyed) entry.hash_before = detail::hash_of(CoreType::key_of(before));
