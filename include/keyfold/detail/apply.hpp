@@ -80,7 +80,7 @@ class Applier {
     published_ = true;
     for (const Numbered& numbered : numbered_) numbered.app->second = numbered.number;
     for (std::size_t i = 0; i < plan_.entries.size(); ++i) {
-      prefetch_history(i + prefetch_distance);
+      prefetch(i + prefetch_distance);
       Entry& entry = plan_.entries[i];
       switch (entry.outcome) {
         case Outcome::insert:
@@ -116,11 +116,13 @@ class Applier {
     std::uint64_t number;
   };
 
-  // The link from the last change of a row to its next one is a write to memory that is cold.
-  void prefetch_history(std::size_t i) const noexcept {
-    if (i < plan_.entries.size() && plan_.entries[i].slot != nullptr) {
-      __builtin_prefetch(plan_.entries[i].slot->newest, 1);
-    }
+  // Cold memory that is written to: the link from the last change of a row to its next one, and the place of
+  // a new key in the index.
+  void prefetch(std::size_t i) const noexcept {
+    if (i >= plan_.entries.size()) return;
+    const Entry& entry = plan_.entries[i];
+    if (entry.slot != nullptr) __builtin_prefetch(entry.slot->newest, 1);
+    if (entry.arrives_at_key()) core_.keys.prefetch(entry.hash_after);
   }
 
   void number_apps(const std::vector<AppNumber>& once) {

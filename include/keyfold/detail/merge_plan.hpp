@@ -138,11 +138,12 @@ class MergePlanner : MergeActions<CoreType> {
   }
 
  private:
-  /// Whether a row that takes the place of another, or comes in, whole has the key that it was looked up by.
+  /// Whether a row that takes the place of another, or comes in, has the key that it was looked up by.
   template <class Action>
   static constexpr bool keeps_key =
       (std::same_as<Action, UpdateAll> || std::same_as<Action, InsertAll>) && std::same_as<Source, Row> &&
-      Key::by_key && std::same_as<typename Key::SourceParts, typename CoreType::KeyParts>;
+      Key::by_key && std::same_as<typename Key::SourceParts, typename CoreType::KeyParts> &&
+      std::same_as<typename Rule::Match::Condition, Always>;
 
   static constexpr bool marks_seen = Rule::template has_clause<ClauseKind::not_matched_by_source>;
 

@@ -34,7 +34,7 @@ struct Planned {
   std::uint32_t clause = 0;          // that fired, by its number in the rule
   Outcome outcome = Outcome::seen;
   bool key_known =
-      false;  // an update that leaves the key alone, or an insert with a valid key and `hash_after`
+      false;  // an update keeps its key; an insert has a valid one, with `hash_after`, that no row has
 
   // Filled in by validate():
   bool rekeyed = false;            // an update that changes the primary key

@@ -43,14 +43,16 @@ class UniqueCheck {
       });
       if (other != nullptr) refuse(*other, entry);
     }
-    holders(key, hash, [&](const Slot<Row>& holder) {
-      Entry* planned = plan.touched(holder);
-      if (planned == nullptr || !leaves(*planned)) refuse(holder, planned, entry);
-      if constexpr (primary) {
-        entry.frees_key = planned;
-        planned->replaced = true;
-      }
-    });
+    if (!primary || !entry.key_known) {
+      holders(key, hash, [&](const Slot<Row>& holder) {
+        Entry* planned = plan.touched(holder);
+        if (planned == nullptr || !leaves(*planned)) refuse(holder, planned, entry);
+        if constexpr (primary) {
+          entry.frees_key = planned;
+          planned->replaced = true;
+        }
+      });
+    }
     if (!alone_) arrived_.insert(hash, &entry);
   }
 
