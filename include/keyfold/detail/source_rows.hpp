@@ -80,7 +80,7 @@ void for_each_block(
     typename SourceTraits<Declared, Source>::Range& range,
     FunctionRef<void(std::span<const typename SourceTraits<Declared, Source>::Pointer>, Position)> take) {
   using Traits = SourceTraits<Declared, Source>;
-  std::vector<Source> rows;  // never grows, so that they stay where they are
+  std::vector<std::optional<Source>> rows;  // never grows, so that they stay where they are
   if constexpr (!Traits::stable) rows.reserve(block_size);
   std::array<typename Traits::Pointer, block_size> block;
   std::size_t size = 0;
@@ -95,7 +95,7 @@ void for_each_block(
     if constexpr (Traits::stable) {
       block[size] = std::addressof(row);
     } else {
-      block[size] = std::addressof(rows.emplace_back(std::forward<decltype(row)>(row)));
+      block[size] = std::addressof(*rows.emplace_back(std::in_place, std::forward<decltype(row)>(row)));
     }
     if (++size == block_size) flush();
   }
