@@ -65,7 +65,8 @@ struct Salvaged {
 /// It has the writes of a table. A write that throws IoError is not made, neither in memory nor on disk; one
 /// that throws CommitInDoubt is not in memory and may be on disk, and StoreFailed is thrown from then on,
 /// while reading goes on. Constraints and subscriptions are the program's: give them again after opening.
-/// apply_changes() throws SequencesNotDurable.
+/// What apply_changes() remembers is kept; it throws UnsavableSequence where that has a type that files
+/// cannot have.
 template <class TableType, class Disk = detail::PosixDisk>
 class Store : public Writes<Store<TableType, Disk>, TableType, typename TableType::Row> {
   using Core = std::remove_cvref_t<decltype(detail::CoreAccess::core(std::declval<TableType&>()))>;
@@ -224,7 +225,7 @@ struct Store<TableType, Disk>::State {
   Recovery recovery;
   bool same_schema = true;  // the program's and that of the log
   Table table;              // sets the two above
-  StoreJournal journal;  // uses the disk and the table
+  StoreJournal journal;     // uses the disk and the table
   bool closed = false;
 
  private:

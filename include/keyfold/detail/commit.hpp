@@ -80,10 +80,8 @@ template <class CoreType, class Fill>
 MergeResult<typename CoreType::RowType> commit(CoreType& core, CommitNote&& note, Fill&& fill) {
   const Written written = detail::write(core, std::move(note), fill);
   std::vector<std::exception_ptr> errors;
-  if (written.committed) {
-    detail::tell_subscribers(core, errors);
-    if (core.journal != nullptr) core.journal->published();
-  }
+  if (written.committed) detail::tell_subscribers(core, errors);
+  if (core.journal != nullptr) core.journal->published();
   return {written, core.log, std::move(errors)};
 }
 
