@@ -140,7 +140,10 @@ Orders some_orders() {
   return orders;
 }
 
-std::vector<Order> rows_of(const auto& rows) { return {rows.begin(), rows.end()}; }
+auto rows_of(const auto& rows) {
+  using Row = std::remove_cvref_t<decltype(*rows.begin())>;
+  return std::vector<Row>(rows.begin(), rows.end());
+}
 
 std::string text_of(const Orders& orders) {
   std::ostringstream out;

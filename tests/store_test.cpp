@@ -188,7 +188,7 @@ TEST_CASE("salvage copies what precedes the damage into a new store") {
   disk.kill();
   // The second frame begins where the first one, of 32 bytes and its payload, ends.
   const std::size_t second =
-      52 + 32 + keyfold::detail::number_at<std::uint32_t>(disk.read("log-1").data() + 56);
+      52 + 32 + keyfold::detail::load_number<std::uint32_t>(disk.read("log-1").data() + 56);
   disk.contents("log-1")[second + 40] ^= std::byte{1};
   const auto before = files_of(disk);
   const kf::Salvaged salvaged = MemoryStore::salvage(SharedDisk{&disk}, SharedDisk{&fresh});

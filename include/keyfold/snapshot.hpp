@@ -48,6 +48,7 @@ void save_to(Calls& calls, const Table& table, const std::string& path, const Sa
 
 template <class Table, class Source>
 Table load_from(Source& source, std::string name, LoadOptions& options) {
+  static_assert(AnyTable<Table>, "keyfold: load<>() makes a table: load<Table<Row, Key<&Row::id>>>(path)");
   using Core = CoreAccess::core_t<Table>;
   return CoreAccess::table_of<Table>(
       detail::read_snapshot<Core>(source, std::move(name), std::move(options.table), options.progress));

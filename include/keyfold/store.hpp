@@ -22,6 +22,20 @@
 
 namespace keyfold {
 
+namespace detail {
+
+template <class TableType>
+struct stored_row {
+  static_assert(AnyTable<TableType>, "keyfold: a store is of a table: Store<Table<Row, Key<&Row::id>>>");
+  using type = void;
+};
+template <AnyTable TableType>
+struct stored_row<TableType> {
+  using type = typename TableType::Row;
+};
+
+}  // namespace detail
+
 struct StoreOptions {
   /// Of the table. Retention applies to what is stored, too; the clock gives the times of commits.
   TableOptions table{};
@@ -35,7 +49,7 @@ struct StoreOptions {
 /// How a store was found when it was opened.
 struct Recovery {
   bool clean = false;            ///< it was closed, and its files were vouched for
-  std::uint64_t replayed = 0;    ///< commits, tags and expiries that the log had
+  std::uint64_t replayed = 0;    ///< commits, tags, expiries, loads without a version that the log had
   std::uint64_t torn_bytes = 0;  ///< cut from the end of the log: of a commit that was never acknowledged
   std::string torn_file{};       ///< where
   std::uint64_t torn_offset = 0;
@@ -68,7 +82,7 @@ struct Salvaged {
 /// What apply_changes() remembers is kept; it throws UnsavableSequence where that has a type that files
 /// cannot have.
 template <class TableType, class Disk = detail::PosixDisk>
-class Store : public Writes<Store<TableType, Disk>, TableType, typename TableType::Row> {
+class Store : public Writes<Store<TableType, Disk>, TableType, typename detail::stored_row<TableType>::type> {
   using Core = std::remove_cvref_t<decltype(detail::CoreAccess::core(std::declval<TableType&>()))>;
   using Checks = detail::FrameChecks;
 

@@ -8,6 +8,7 @@
 #include <keyfold/snapshot_error.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>

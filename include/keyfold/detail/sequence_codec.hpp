@@ -6,9 +6,11 @@
 #include <keyfold/detail/type_text.hpp>
 #include <keyfold/error.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

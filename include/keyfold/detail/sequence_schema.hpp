@@ -7,7 +7,9 @@
 #include <keyfold/detail/sequence_codec.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
