@@ -15,6 +15,7 @@
 #include <functional>
 #include <istream>
 #include <ostream>
+#include <type_traits>
 #include <utility>
 
 /// Tables in files: rows, history, tags, the numbers of once() and what apply_changes() remembers. The format
@@ -49,6 +50,8 @@ void save_to(Calls& calls, const Table& table, const std::string& path, const Sa
 template <class Table, class Source>
 Table load_from(Source& source, std::string name, LoadOptions& options) {
   static_assert(AnyTable<Table>, "keyfold: load<>() makes a table: load<Table<Row, Key<&Row::id>>>(path)");
+  static_assert(std::is_default_constructible_v<typename Table::Row>,
+                "keyfold: a row to be loaded must be default constructible");
   using Core = CoreAccess::core_t<Table>;
   return CoreAccess::table_of<Table>(
       detail::read_snapshot<Core>(source, std::move(name), std::move(options.table), options.progress));
