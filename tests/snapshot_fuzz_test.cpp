@@ -49,7 +49,7 @@ std::vector<std::string> corpus() {
   std::vector<std::string> out;
   for (const char* folder : {"tests/golden", "tests/fuzz/corpus/snapshot"}) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      if (entry.path().extension() == ".cpp") continue;
+      if (!entry.is_regular_file() || entry.path().extension() == ".cpp") continue;
       std::ifstream in(entry.path(), std::ios::binary);
       out.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
     }

@@ -1,6 +1,6 @@
 // Power cuts, kills and disk errors at every operation of a store. What is there afterwards must be the table
-// as it was after some write, to the last byte of its snapshot: rows, history, times, tags and numbers; and
-// not before the last one that was promised.
+// as it was after some write, to the last byte of its snapshot: rows, history, times, tags, numbers and what
+// feeds have left; and not before the last one that was promised.
 #include <keyfold/keyfold.hpp>
 #include <keyfold/snapshot.hpp>
 #include <keyfold/store.hpp>
@@ -47,6 +47,27 @@ struct Write {
   std::vector<Part> rows;
 };
 
+// Events by the names of parts, which grow; each deletes, or sets what it brings.
+struct PartEvent {
+  int id = 0;
+  std::string name;
+  std::optional<int> bin;
+};
+BOOST_DESCRIBE_STRUCT(PartEvent, (), (id, name, bin))
+
+template <class Target>
+void feed(Target& target, const Write& write) {
+  std::vector<PartEvent> events;
+  for (const Part& part : write.rows) events.push_back({part.id, part.name, part.bin});
+  target.apply_changes(std::move(events))
+      .template sequence_by<&PartEvent::name>()
+      .apply_as_deletes([&write](const PartEvent& event) {
+        return event.name.size() % 4 == static_cast<std::size_t>(write.b % 4);
+      })
+      .ignore_null_updates()
+      .execute();
+}
+
 template <class Target>
 void perform(Target& target, const Parts& table, const Write& write) {
   const auto version = table.version() == 0 ? 0 : static_cast<kf::Version>(write.a) % table.version() + 1;
@@ -89,6 +110,18 @@ void perform(Target& target, const Parts& table, const Write& write) {
     case 8:
       target.expire(kf::keep_last(static_cast<std::size_t>(write.b % 6)));
       break;
+    case 9:
+    case 10:
+      feed(target, write);
+      break;
+    case 11: {
+      auto transaction = target.transaction();
+      feed(transaction, write);
+      transaction.erase(write.b % 8);
+      feed(transaction, write);
+      transaction.commit();
+      break;
+    }
     default:
       target.upsert(write.rows);
   }

@@ -141,10 +141,14 @@ class SequenceTie : public Error {
 /// type. What is remembered of those events says nothing about these.
 class FeedMismatch : public Error {
  public:
-  FeedMismatch()
-      : Error(
-            "this table was fed by an apply_changes() with another type of sequence or another SCD type; "
-            "sequence its feeds alike, or load this one into a table of its own") {}
+  FeedMismatch(std::string remembered_feeds, std::string this_feed)
+      : Error("this table was fed with events of " + remembered_feeds + ", and these are of " + this_feed +
+              "; sequence its feeds alike, or load this one into a table of its own"),
+        remembered(std::move(remembered_feeds)),
+        given(std::move(this_feed)) {}
+
+  std::string remembered;  ///< "current rows by int64", or "history rows by ..."
+  std::string given;       ///< likewise; types as docs/file-format.md writes them
 };
 
 /// A `raise("message")` clause fired.
@@ -321,14 +325,15 @@ class TransactionEnded : public Error {
   TransactionEnded() : Error("this transaction has been committed or rolled back; begin a new one") {}
 };
 
-/// apply_changes() on the table of a store, which does not keep what it remembers.
-class SequencesNotDurable : public Error {
+/// Sequences of apply_changes() were to be saved, or written by a store, and have a type that files cannot
+/// have: a pointer, or a class that is neither described nor has a serialize().
+class UnsavableSequence : public Error {
  public:
-  SequencesNotDurable()
+  UnsavableSequence()
       : Error(
-            "apply_changes() remembers sequences beside the rows, and a store does not keep them: after it is "
-            "opened again a late event would win; use apply_changes() on a table, and merge() its rows into "
-            "the store") {}
+            "apply_changes() has sequenced this table by a type that cannot be saved; describe that class "
+            "with "
+            "BOOST_DESCRIBE_STRUCT or columns_of, give it a serialize(), or sequence by its members") {}
 };
 
 }  // namespace keyfold

@@ -19,8 +19,9 @@ struct RenamedColumn {
 ///       static constexpr std::string_view dropped[] = {"legacy_code"};
 ///     };
 ///
-/// A column that is in the file, but neither in the row type nor named here, is a SchemaMismatch: nothing is
-/// dropped silently. A column that only the row type has keeps the value it has in `Row{}`.
+/// A column that only the row type has keeps the value it has in `Row{}`. One that only the file has is
+/// skipped, unless the row type has also gained one of the same type: that may be the same column under a new
+/// name, so it is a SchemaMismatch until it stands in `renamed` or in `dropped`.
 template <class Row>
 struct schema_changes {};
 

@@ -15,12 +15,13 @@
 #include <functional>
 #include <istream>
 #include <ostream>
+#include <type_traits>
 #include <utility>
 
-/// Tables in files: rows, history, tags and the numbers of once(). The format is of keyfold's own, the same
-/// on every platform, with checksums over everything: docs/file-format.md. Rows need a column list
-/// (BOOST_DESCRIBE_STRUCT, columns_of), or a serialize() as Boost.Serialization asks for; programs that save
-/// rows with a serialize() link Boost.Serialization (CMake: keyfold::serialization).
+/// Tables in files: rows, history, tags, the numbers of once() and what apply_changes() remembers. The format
+/// is of keyfold's own, the same on every platform, with checksums over everything: docs/file-format.md. Rows
+/// need a column list (BOOST_DESCRIBE_STRUCT, columns_of), or a serialize() as Boost.Serialization asks for;
+/// programs that save rows with a serialize() link Boost.Serialization (CMake: keyfold::serialization).
 namespace keyfold {
 
 /// Called now and then with the rows done and the rows in all; returns whether to go on.
@@ -28,9 +29,6 @@ using ProgressCallback = std::function<bool(std::uint64_t done, std::uint64_t al
 
 struct SaveOptions {
   ProgressCallback progress{};
-
-  /// Saves a table without the sequences that apply_changes() remembers, instead of refusing to.
-  bool drop_sequences = false;
 };
 
 struct LoadOptions {
@@ -40,16 +38,9 @@ struct LoadOptions {
 
 namespace detail {
 
-template <class Table>
-const auto& core_to_save(const Table& table, const SaveOptions& options) {
-  const auto& core = CoreAccess::core(table);
-  if (core.sequences != nullptr && !options.drop_sequences) throw SequencesNotSaved();
-  return core;
-}
-
 template <class Calls, class Table>
 void save_to(Calls& calls, const Table& table, const std::string& path, const SaveOptions& options) {
-  const auto& core = detail::core_to_save(table, options);
+  const auto& core = detail::CoreAccess::core(table);
   FileReplacement<Calls> file(calls, path);
   detail::write_snapshot(
       core, [&](std::span<const std::byte> bytes) { file.write(bytes); }, options.progress);
@@ -58,6 +49,9 @@ void save_to(Calls& calls, const Table& table, const std::string& path, const Sa
 
 template <class Table, class Source>
 Table load_from(Source& source, std::string name, LoadOptions& options) {
+  static_assert(AnyTable<Table>, "keyfold: load<>() makes a table: load<Table<Row, Key<&Row::id>>>(path)");
+  static_assert(std::is_default_constructible_v<typename Table::Row>,
+                "keyfold: a row to be loaded must be default constructible");
   using Core = CoreAccess::core_t<Table>;
   return CoreAccess::table_of<Table>(
       detail::read_snapshot<Core>(source, std::move(name), std::move(options.table), options.progress));
@@ -77,7 +71,7 @@ Table load_from_file(Calls& calls, const std::string& path, LoadOptions options)
 /// new one. When save() returns, the new one is on the disk (temporary file, fsync, rename, fsync of the
 /// directory). A symbolic link is replaced, not followed. Threads: as reading the table.
 ///
-/// Throws IoError; Cancelled; SequencesNotSaved; Error for a value that could not be loaded again; what a
+/// Throws IoError; Cancelled; UnsavableSequence; Error for a value that could not be loaded again; what a
 /// serialize() of the rows throws. Unless it is an IoError of the last fsync, the old file is still there.
 /// O(rows + history).
 template <class Row, class Key, class... Indexes>
@@ -91,14 +85,15 @@ void save(const Table<Row, Key, Indexes...>& table, const std::filesystem::path&
 /// a snapshot in the stream, which load() refuses.
 template <class Row, class Key, class... Indexes>
 void save(const Table<Row, Key, Indexes...>& table, std::ostream& stream, const SaveOptions& options = {}) {
-  const auto& core = detail::core_to_save(table, options);
+  const auto& core = detail::CoreAccess::core(table);
   detail::StreamSink sink(stream);
   detail::write_snapshot(core, sink, options.progress);
   sink.finish();
 }
 
 /// A table from a file: `keyfold::load<Orders>("orders.kfs")`. Rows, order, history with versions and times,
-/// tags and the numbers of once() are those of the table that was saved; options, constraints, secondary
+/// tags, the numbers of once() and what apply_changes() remembers are those of the table that was saved;
+/// options, constraints, secondary
 /// indexes and subscriptions are those of the program.
 ///
 /// A table comes out only when everything has been read and checked. Throws CorruptSnapshot naming the

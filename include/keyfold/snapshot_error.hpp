@@ -20,7 +20,7 @@ class CorruptSnapshot : public Error {
         file(std::move(damaged_file)),
         offset(damaged_offset) {}
 
-  std::string file;  ///< "<stream>" for a stream
+  std::string file;      ///< "<stream>" for a stream
   std::uint64_t offset;  ///< where something is wrong, or where the part begins whose checksum is
 };
 
@@ -45,17 +45,6 @@ class Cancelled : public Error {
  public:
   explicit Cancelled(const std::string& what_was_done)
       : Error(what_was_done + " was cancelled by its progress callback; nothing of it is left") {}
-};
-
-/// The table remembers sequences of apply_changes(), which a snapshot does not carry.
-class SequencesNotSaved : public Error {
- public:
-  SequencesNotSaved()
-      : Error(
-            "this table remembers sequences of apply_changes(), which a snapshot does not carry: a late "
-            "event "
-            "would win against a row that was loaded; save with SaveOptions::drop_sequences if no late event "
-            "can come, or feed the loaded table from the start") {}
 };
 
 }  // namespace keyfold

@@ -22,6 +22,22 @@
 
 namespace keyfold {
 
+namespace detail {
+
+template <class TableType>
+struct stored_row {
+  static_assert(AnyTable<TableType>, "keyfold: a store is of a table: Store<Table<Row, Key<&Row::id>>>");
+  using type = void;
+};
+template <AnyTable TableType>
+struct stored_row<TableType> {
+  using type = typename TableType::Row;
+  static_assert(std::is_default_constructible_v<type>,
+                "keyfold: a row to be loaded must be default constructible");
+};
+
+}  // namespace detail
+
 struct StoreOptions {
   /// Of the table. Retention applies to what is stored, too; the clock gives the times of commits.
   TableOptions table{};
@@ -35,7 +51,7 @@ struct StoreOptions {
 /// How a store was found when it was opened.
 struct Recovery {
   bool clean = false;            ///< it was closed, and its files were vouched for
-  std::uint64_t replayed = 0;    ///< commits, tags and expiries that the log had
+  std::uint64_t replayed = 0;    ///< commits, tags, expiries, loads without a version that the log had
   std::uint64_t torn_bytes = 0;  ///< cut from the end of the log: of a commit that was never acknowledged
   std::string torn_file{};       ///< where
   std::uint64_t torn_offset = 0;
@@ -65,9 +81,10 @@ struct Salvaged {
 /// It has the writes of a table. A write that throws IoError is not made, neither in memory nor on disk; one
 /// that throws CommitInDoubt is not in memory and may be on disk, and StoreFailed is thrown from then on,
 /// while reading goes on. Constraints and subscriptions are the program's: give them again after opening.
-/// apply_changes() throws SequencesNotDurable.
+/// What apply_changes() remembers is kept; it throws UnsavableSequence where that has a type that files
+/// cannot have.
 template <class TableType, class Disk = detail::PosixDisk>
-class Store : public Writes<Store<TableType, Disk>, TableType, typename TableType::Row> {
+class Store : public Writes<Store<TableType, Disk>, TableType, typename detail::stored_row<TableType>::type> {
   using Core = std::remove_cvref_t<decltype(detail::CoreAccess::core(std::declval<TableType&>()))>;
   using Checks = detail::FrameChecks;
 
@@ -224,7 +241,7 @@ struct Store<TableType, Disk>::State {
   Recovery recovery;
   bool same_schema = true;  // the program's and that of the log
   Table table;              // sets the two above
-  StoreJournal journal;  // uses the disk and the table
+  StoreJournal journal;     // uses the disk and the table
   bool closed = false;
 
  private:

@@ -18,4 +18,6 @@ int main(int argc, char* argv[]) {
   keyfold::save(snapshot_samples::person_table(), folder / ("person" + version));
   keyfold::save(snapshot_samples::tick_table(), folder / ("tick" + version));
   keyfold::save(snapshot_samples::stock_table(), folder / ("stock" + version));
+  keyfold::save(snapshot_samples::parcel_table(), folder / ("parcel" + version));
+  keyfold::save(snapshot_samples::fare_table(), folder / ("fare" + version));
 }

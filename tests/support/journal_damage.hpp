@@ -19,7 +19,7 @@ constexpr std::uint32_t commits_in_log = 5;
 inline constexpr auto write_commits = [](auto& sink) {
   for (std::uint32_t commit = 1; commit <= commits_before_checkpoint; ++commit) {
     Bytes bytes;
-    keyfold::detail::append_number(bytes, commit);
+    keyfold::detail::put_number(bytes, commit);
     sink.write(bytes);
   }
 };

@@ -22,7 +22,7 @@ using Commits = std::vector<std::uint32_t>;
 inline Bytes payload_of(std::uint32_t commit) {
   Dice dice(commit);
   Bytes bytes;
-  keyfold::detail::append_number(bytes, commit);
+  keyfold::detail::put_number(bytes, commit);
   bytes.resize(4 + dice.below(dice.one_in(16) ? 300 : 40));
   for (std::size_t i = 4; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(dice.draw());
   return bytes;
@@ -36,10 +36,10 @@ inline std::optional<Commits> commits_in(const JournalImage& image) {
     const ByteSpan snapshot = image.snapshot();
     sound = snapshot.size() % 4 == 0;
     for (std::size_t at = 0; at + 4 <= snapshot.size(); at += 4)
-      commits.push_back(keyfold::detail::number_at<std::uint32_t>(snapshot.data() + at));
+      commits.push_back(keyfold::detail::load_number<std::uint32_t>(snapshot.data() + at));
   }
   image.for_each_frame([&](ByteSpan payload, std::uint64_t number, std::size_t) {
-    commits.push_back(payload.size() < 4 ? 0 : keyfold::detail::number_at<std::uint32_t>(payload.data()));
+    commits.push_back(payload.size() < 4 ? 0 : keyfold::detail::load_number<std::uint32_t>(payload.data()));
     sound = sound && std::ranges::equal(payload, payload_of(commits.back())) && number == commits.size();
   });
   return sound ? std::optional(commits) : std::nullopt;
@@ -169,7 +169,7 @@ class JournalProgram {
   void write_state(Sink& sink) {
     for (const std::uint32_t commit : begun_) {
       Bytes bytes;
-      keyfold::detail::append_number(bytes, commit);
+      keyfold::detail::put_number(bytes, commit);
       sink.write(bytes);
     }
   }

@@ -2,7 +2,7 @@
 // not, or in part, or as zeros or rubbish; each write and each change of a name by itself.
 #pragma once
 
-#include <keyfold/detail/little_endian.hpp>
+#include <keyfold/detail/bytes.hpp>
 #include <keyfold/storage_error.hpp>
 
 #include <algorithm>

@@ -169,6 +169,102 @@ inline StockTable stock_table() {
   return table;
 }
 
+/// A table that events have made, current rows, and what it remembers of them.
+struct Parcel {
+  std::int32_t id = 0;
+  std::string place;
+  std::optional<std::int32_t> grams;
+  bool operator==(const Parcel&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Parcel, (), (id, place, grams))
+using ParcelTable = kf::Table<Parcel, kf::Key<&Parcel::id>>;
+
+struct ParcelEvent {
+  std::int32_t id = 0;
+  char op = 'U';  // D: delete, T: truncate
+  std::optional<std::string> place;
+  std::optional<std::int32_t> grams;
+  std::int64_t lsn = 0;
+};
+BOOST_DESCRIBE_STRUCT(ParcelEvent, (), (id, op, place, grams, lsn))
+
+template <class Target>
+auto feed_parcels(Target& target, std::vector<ParcelEvent> events) {
+  return target.apply_changes(std::move(events))
+      .template sequence_by<&ParcelEvent::lsn>()
+      .apply_as_deletes(kf::source<&ParcelEvent::op> == 'D')
+      .apply_as_truncates(kf::source<&ParcelEvent::op> == 'T')
+      .ignore_null_updates()
+      .execute();
+}
+
+/// Rows 1 and 4; of 1 the columns have sequences of their own. Keys 3 and 2 were deleted, in this order; all
+/// was truncated at 10.
+inline ParcelTable parcel_table() {
+  ParcelTable table(steady_clock());
+  feed_parcels(table, {{0, 'T', {}, {}, 10}, {1, 'U', "Oslo", 100, 11}, {2, 'U', "Rome", 200, 12}});
+  feed_parcels(table, {{3, 'D', {}, {}, 20}, {1, 'U', {}, 150, 21}, {2, 'D', {}, {}, 22}});
+  feed_parcels(table, {{4, 'U', "Kiel", {}, 30}});
+  return table;
+}
+
+/// History rows, and the events of theirs that did not bring all columns.
+struct Fare {
+  std::int32_t line = 0;
+  std::int32_t from = 0;
+  std::optional<std::int32_t> to;
+  std::string zone;
+  std::optional<std::int32_t> cents;
+  bool operator==(const Fare&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Fare, (), (line, from, to, zone, cents))
+using FareTable = kf::Table<Fare, kf::OrderedKey<&Fare::line, &Fare::from>>;
+
+struct FareEvent {
+  std::int32_t line = 0;
+  char op = 'U';
+  std::int32_t from = 0;
+  std::optional<std::string> zone;
+  std::optional<std::int32_t> cents;
+};
+BOOST_DESCRIBE_STRUCT(FareEvent, (), (line, op, from, zone, cents))
+
+template <class Target>
+auto feed_fares(Target& target, std::vector<FareEvent> events) {
+  return target.apply_changes(std::move(events))
+      .template sequence_by<&FareEvent::from>()
+      .apply_as_deletes(kf::source<&FareEvent::op> == 'D')
+      .template scd2<&Fare::from, &Fare::to>()
+      .ignore_null_updates()
+      .execute();
+}
+
+/// Line 1 from 10, from 20 with a zone of its own, ended at 30; line 2 was deleted at 5, before it began.
+inline FareTable fare_table() {
+  FareTable table(steady_clock());
+  feed_fares(table, {{1, 'U', 10, "A", 250}, {1, 'U', 20, "B", {}}, {2, 'D', 5, {}, {}}});
+  feed_fares(table, {{1, 'D', 30, {}, {}}});
+  return table;
+}
+
+/// A life of a store: what it does before a checkpoint, and after it. Then it is closed or dies.
+template <class Store>
+void live(Store& store) {
+  feed_parcels(store, {{0, 'T', {}, {}, 10}, {1, 'U', "Oslo", 100, 11}, {2, 'U', "Rome", 200, 12}});
+  store.once("loader", 41).insert({5, "Bonn", 50});
+  store.tag("first", 1);
+  store.checkpoint();
+  feed_parcels(store, {{7, 'D', {}, {}, 40}});
+  store.metadata("by hand").erase(5);
+  auto transaction = store.transaction();
+  feed_parcels(transaction, {{2, 'D', {}, {}, 22}, {1, 'U', {}, 150, 21}});
+  transaction.insert({6, "Cork", {}});
+  transaction.commit();
+  store.tag("second", 4);
+  store.untag("first");
+  store.tag("third", 3);
+}
+
 }  // namespace snapshot_samples
 
 BOOST_CLASS_VERSION(snapshot_samples::Person, 1)

@@ -224,9 +224,9 @@ template <class CoreType>
 bool apply(CoreType& core, Plan<typename CoreType::RowType>& plan, CommitNote&& note) {
   const bool says_something =
       note.metadata || !note.once.empty() || note.timestamp || core.options.record_empty_commits;
-  if (plan.sequences != nullptr && core.journal != nullptr) throw SequencesNotDurable();
   if (plan.sequences != nullptr) plan.sequences->stage(core.sequences);
   if (plan.metrics.affected() == 0 && !says_something) {
+    if (plan.sequences != nullptr && core.journal != nullptr) core.journal->remember(*plan.sequences);
     detail::publish_sequences(core, plan);
     return false;
   }

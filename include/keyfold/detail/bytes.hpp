@@ -14,12 +14,16 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <keyfold/error.hpp>
 
 /// Bytes to be written and bytes that were read. Numbers have a fixed width, the lowest byte first.
 namespace keyfold::detail {
+
+using Bytes = std::vector<std::byte>;
 
 /// A buffer that grows. Unlike a vector it does not zero what is about to be written.
 class ByteBuffer {
@@ -123,6 +127,11 @@ Number load_number(const std::byte* from) noexcept {
 template <class Number>
 void put_number(ByteBuffer& out, Number number) {
   detail::store_number(out.extend(sizeof number), number);
+}
+template <class Number>
+void put_number(Bytes& out, Number number) {
+  out.resize(out.size() + sizeof number);
+  detail::store_number(out.data() + out.size() - sizeof number, number);
 }
 inline void put_u8(ByteBuffer& out, std::uint8_t number) { detail::put_number(out, number); }
 inline void put_u32(ByteBuffer& out, std::uint32_t number) { detail::put_number(out, number); }

@@ -80,10 +80,8 @@ MergeResult<typename CoreType::RowType> commit(CoreType& core, CommitNote&& note
                                                Fill<typename CoreType::RowType> fill) {
   const Written written = detail::write(core, std::move(note), fill);
   std::vector<std::exception_ptr> errors;
-  if (written.committed) {
-    detail::tell_subscribers(core, errors);
-    if (core.journal != nullptr) core.journal->published();
-  }
+  if (written.committed) detail::tell_subscribers(core, errors);
+  if (core.journal != nullptr) core.journal->published();
   return {written, core.log, std::move(errors)};
 }
 

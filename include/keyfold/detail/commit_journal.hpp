@@ -5,6 +5,7 @@
 #include <keyfold/detail/commit_note.hpp>
 #include <keyfold/detail/plan.hpp>
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,13 +23,20 @@ class CommitJournal {
 
   virtual void commit(const CommitRecord<Row>& record, const std::vector<AppNumber>& once,
                       const Plan<Row>& plan) = 0;
+
+  /// apply_changes() has made no version, but remembers something.
+  virtual void remember(const SequenceUpdate& update) = 0;
+
+  /// An update as the journal writes it; empty if it says nothing.
+  virtual std::string stored(const SequenceUpdate& update) const = 0;
+
   virtual void tag(std::string_view name, Version version) = 0;
   virtual void untag(std::string_view name) = 0;
 
   /// expire(), by hand; what retention does follows from the commits.
   virtual void expire(Version first) = 0;
 
-  /// A commit is published, and everybody has heard of it.
+  /// A write is published, and everybody has heard of it.
   virtual void published() noexcept = 0;
 };
 

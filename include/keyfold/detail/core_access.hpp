@@ -16,6 +16,9 @@ struct core_of<Table<Row, KeySpec, Indexes...>> {
   using type = Core<Row, KeySpec, Indexes...>;
 };
 
+template <class T>
+concept AnyTable = requires { typename core_of<T>::type; };
+
 /// Reaches the state of a table, for what saves and loads it whole.
 struct CoreAccess {
   template <class Table>

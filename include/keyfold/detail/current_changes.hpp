@@ -72,7 +72,9 @@ class CurrentPlanner {
   void find_state() {
     if (core_.sequence_state() == nullptr) return;
     state_ = dynamic_cast<const State*>(core_.sequence_state());
-    if (state_ == nullptr) throw FeedMismatch();
+    if (state_ != nullptr) return;
+    change().made = State::claim(*core_.sequence_state(), columns);
+    state_ = change().made.get();
   }
 
   // --- Events ---

@@ -1,7 +1,7 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <keyfold/detail/little_endian.hpp>
+#include <keyfold/detail/bytes.hpp>
 #include <keyfold/storage_error.hpp>
 
 #include <cerrno>

@@ -206,9 +206,7 @@ struct FeedKey : SourceKey<typename Feed::Row, typename Feed::Source, TargetPart
                 "valid_from for scd2<>()");
 
   /// The key as it is kept beside the rows.
-  template <std::size_t... I>
-  static auto stored_type(std::index_sequence<I...>) -> std::tuple<typename Base::template TargetPart<I>...>;
-  using Stored = decltype(stored_type(std::make_index_sequence<TargetParts::size>()));
+  using Stored = stored_key_t<TargetParts, typename Feed::Row>;
 
   /// Of the key of an event or of a row. Throws ValueOutOfRange for a number that no row can have as its key.
   template <class Tuple>
@@ -221,10 +219,12 @@ struct FeedKey : SourceKey<typename Feed::Row, typename Feed::Source, TargetPart
  private:
   template <std::size_t I, class Value>
   static auto part_of(const Value& value) {
-    if constexpr (std::same_as<Value, typename Base::template TargetPart<I>>) {
-      return Value(value);
+    using Part = std::tuple_element_t<I, Stored>;
+    constexpr bool is_view = std::same_as<Part, std::string> && std::same_as<Value, std::string_view>;
+    if constexpr (std::same_as<Value, Part> || is_view) {
+      return Part(value);
     } else {
-      typename Base::template TargetPart<I> part{};
+      Part part{};
       detail::assign(part, value, name_of<I>(SourceParts{}));
       return part;
     }

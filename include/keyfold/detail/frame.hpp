@@ -1,8 +1,8 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/bytes.hpp>
 #include <keyfold/detail/crc32c.hpp>
-#include <keyfold/detail/little_endian.hpp>
 #include <keyfold/storage_error.hpp>
 
 #include <algorithm>
@@ -43,10 +43,10 @@ struct FileHeader {
   static void append(Bytes& out, const Magic& magic, const std::array<std::uint64_t, Count>& numbers) {
     const std::size_t start = out.size();
     for (const char c : magic) out.push_back(static_cast<std::byte>(c));
-    detail::append_number(out, journal_format);
-    detail::append_number(out, std::uint32_t{0});
-    for (const std::uint64_t number : numbers) detail::append_number(out, number);
-    detail::append_number(out, Checks::sum(ByteSpan(out).subspan(start)));
+    detail::put_number(out, journal_format);
+    detail::put_number(out, std::uint32_t{0});
+    for (const std::uint64_t number : numbers) detail::put_number(out, number);
+    detail::put_number(out, Checks::sum(ByteSpan(out).subspan(start)));
   }
 
   /// Throws CorruptJournal, UnsupportedFormat.
@@ -55,14 +55,14 @@ struct FileHeader {
     if (file.size() < size) throw CorruptJournal(path, file.size(), "it ends within its header");
     if (!std::ranges::equal(file.first(8), magic, {}, [](std::byte b) { return static_cast<char>(b); }))
       throw CorruptJournal(path, 0, "it does not begin as such a file does");
-    const auto format = detail::number_at<std::uint32_t>(file.data() + 8);
+    const auto format = detail::load_number<std::uint32_t>(file.data() + 8);
     if (format == 0 || format > journal_format)
       throw UnsupportedFormat("'" + path + "'", format, journal_format);
-    if (detail::number_at<std::uint32_t>(file.data() + size - 4) != Checks::sum(file.first(size - 4)))
+    if (detail::load_number<std::uint32_t>(file.data() + size - 4) != Checks::sum(file.first(size - 4)))
       throw CorruptJournal(path, 0, "its header does not have the checksum it states");
     std::array<std::uint64_t, Count> numbers{};
     for (std::size_t i = 0; i < Count; ++i)
-      numbers[i] = detail::number_at<std::uint64_t>(file.data() + 16 + 8 * i);
+      numbers[i] = detail::load_number<std::uint64_t>(file.data() + 16 + 8 * i);
     return numbers;
   }
 };
@@ -138,11 +138,13 @@ struct FrameHeader {
   static std::optional<FrameHeader> read(ByteSpan file, std::uint64_t id, std::size_t offset) {
     if (offset > file.size() || file.size() - offset < size) return {};
     const std::byte* const at = file.data() + offset;
-    if (detail::number_at<std::uint32_t>(at) != magic) return {};
-    if (detail::number_at<std::uint32_t>(at + 28) != header_sum<Checks>(file.subspan(offset, 28), id, offset))
+    if (detail::load_number<std::uint32_t>(at) != magic) return {};
+    if (detail::load_number<std::uint32_t>(at + 28) !=
+        header_sum<Checks>(file.subspan(offset, 28), id, offset))
       return {};
-    return FrameHeader{detail::number_at<std::uint32_t>(at + 4), detail::number_at<std::uint64_t>(at + 8),
-                       detail::number_at<std::uint64_t>(at + 16), detail::number_at<std::uint32_t>(at + 24)};
+    return FrameHeader{detail::load_number<std::uint32_t>(at + 4), detail::load_number<std::uint64_t>(at + 8),
+                       detail::load_number<std::uint64_t>(at + 16),
+                       detail::load_number<std::uint32_t>(at + 24)};
   }
 
   /// Appends a frame to `out`; it is to stand at `offset` of the log `id`.
@@ -150,12 +152,12 @@ struct FrameHeader {
   static void append_frame(Bytes& out, std::uint64_t id, std::uint64_t offset, std::uint64_t number,
                            std::uint64_t durable, ByteSpan payload) {
     const std::size_t start = out.size();
-    detail::append_number(out, magic);
-    detail::append_number(out, static_cast<std::uint32_t>(payload.size()));
-    detail::append_number(out, number);
-    detail::append_number(out, durable);
-    detail::append_number(out, Checks::sum(payload));
-    detail::append_number(out, header_sum<Checks>(ByteSpan(out).subspan(start), id, offset));
+    detail::put_number(out, magic);
+    detail::put_number(out, static_cast<std::uint32_t>(payload.size()));
+    detail::put_number(out, number);
+    detail::put_number(out, durable);
+    detail::put_number(out, Checks::sum(payload));
+    detail::put_number(out, header_sum<Checks>(ByteSpan(out).subspan(start), id, offset));
     out.insert(out.end(), payload.begin(), payload.end());
   }
 

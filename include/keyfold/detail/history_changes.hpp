@@ -82,7 +82,7 @@ class HistoryPlanner {
   void find_state() {
     if (core_.sequence_state() == nullptr) return;
     state_ = dynamic_cast<const State*>(core_.sequence_state());
-    if (state_ == nullptr) throw FeedMismatch();
+    if (state_ == nullptr) throw FeedMismatch(core_.sequence_state()->describe(), State().describe());
   }
 
   void read(Pointer row, Position position) {

@@ -1,10 +1,12 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/sequence_codec.hpp>
 #include <keyfold/detail/sequence_state.hpp>
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -46,6 +48,8 @@ class HistoryState final : public SequenceState {
   }
 
   std::size_t bytes() const noexcept override { return keys.bytes(); }
+
+  std::string describe() const override { return "history rows by " + detail::sequence_name<Seq>(); }
 
   States keys;
 };

@@ -39,10 +39,10 @@ class SnapshotSink {
   std::uint64_t size() const noexcept { return length_; }
 
   void finish() {
-    detail::append_number(buffer_, length_);
+    detail::put_number(buffer_, length_);
     sum_ = Checks::sum(buffer_, sum_);
     const std::uint32_t sum = sum_;
-    detail::append_number(buffer_, sum);
+    detail::put_number(buffer_, sum);
     detail::write_all(disk_, file_, buffer_);
   }
 

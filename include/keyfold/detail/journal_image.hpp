@@ -50,7 +50,7 @@ struct JournalImage {
   void for_each_frame(Visit visit) const {
     std::uint64_t number = header.base;
     for (std::size_t at = LogHeader::Layout::size; at < end;) {
-      const auto length = detail::number_at<std::uint32_t>(log_file.data() + at + 4);
+      const auto length = detail::load_number<std::uint32_t>(log_file.data() + at + 4);
       visit(ByteSpan(log_file).subspan(at + FrameHeader::size, length), ++number, at);
       at += FrameHeader::size + length;
     }
@@ -127,9 +127,9 @@ class JournalReader {
     const std::size_t around = SnapshotHeader::Layout::size + SnapshotHeader::trailer;
     if (file.size() < around) throw CorruptJournal(path, file.size(), "it ends too early");
     const std::byte* const trailer = file.data() + file.size() - SnapshotHeader::trailer;
-    if (detail::number_at<std::uint64_t>(trailer) != file.size() - around)
+    if (detail::load_number<std::uint64_t>(trailer) != file.size() - around)
       throw CorruptJournal(path, file.size(), "it is not as long as it states");
-    if (detail::number_at<std::uint32_t>(trailer + 8) != Checks::sum(file.first(file.size() - 4)))
+    if (detail::load_number<std::uint32_t>(trailer + 8) != Checks::sum(file.first(file.size() - 4)))
       throw CorruptJournal(path, SnapshotHeader::Layout::size,
                            "its contents do not have the checksum it states");
     if (header.generation != image_.generation) throw CorruptJournal(path, 16, "it is of another generation");

@@ -6,7 +6,10 @@
 #include <keyfold/schema.hpp>
 #include <keyfold/snapshot_error.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -111,7 +114,11 @@ class RowDecoder {
     if (stored.columns == present.columns) return;
     evolved_ = true;
     names_.reserve(stored.columns.size());
-    for (const StoredColumn& column : stored.columns) add_step(column, present);
+    for (std::size_t i = 0; i < stored.columns.size(); ++i) add_step(stored.columns[i], i, present);
+    for (const Step& step : steps_) {
+      if (step.get == nullptr) check_skipped(stored.columns[step.column], present);
+    }
+    prepare_to_skip(stored);
   }
 
   /// Throws what Decoder throws.
@@ -123,7 +130,7 @@ class RowDecoder {
         if (step.get != nullptr) {
           step.get(in, row);
         } else {
-          skippers_[step.skipper].skip(in.in());
+          skipper_->skip_part(step.column, in.in());
         }
       }
     }
@@ -135,7 +142,7 @@ class RowDecoder {
  private:
   struct Step {
     void (*get)(Decoder&, Row&);  // null: the column is skipped
-    std::size_t skipper;
+    std::size_t column;           // its number in the file
   };
 
   [[noreturn]] static void refuse_row(const StoredSchema& stored) {
@@ -145,7 +152,7 @@ class RowDecoder {
                          "load it into the row type that wrote it, and copy its rows");
   }
 
-  void add_step(const StoredColumn& column, const StoredSchema& present) {
+  void add_step(const StoredColumn& column, std::size_t number, const StoredSchema& present) {
     const std::string_view name = detail::name_now<Row>(column.name);
     for (std::size_t i = 0; i < present.columns.size(); ++i) {
       if (present.columns[i].name != name) continue;
@@ -160,16 +167,35 @@ class RowDecoder {
                                "correct schema_changes<>::renamed");
       }
       names_.push_back(name);
-      steps_.push_back({getter(i), 0});
+      steps_.push_back({getter(i), number});
       return;
     }
-    if (!detail::is_dropped<Row>(column.name)) {
-      throw SchemaMismatch(column.name, column.type, "no such column",
-                           "say in schema_changes<> that it was renamed or dropped");
+    steps_.push_back({nullptr, number});
+  }
+
+  // A column that has gone beside one that has come may have been renamed, and nobody said so.
+  void check_skipped(const StoredColumn& column, const StoredSchema& present) const {
+    if (detail::is_dropped<Row>(column.name)) return;
+    for (const StoredColumn& gained : present.columns) {
+      if (gained.type != column.type || std::ranges::find(names_, gained.name) != names_.end()) continue;
+      throw SchemaMismatch(
+          column.name, column.type,
+          "no such column, but a column '" + gained.name + "' that the file has not",
+          "say in schema_changes<>::renamed that it is that one, or in schema_changes<>::dropped "
+          "that it is gone");
     }
-    types_.push_back(std::make_unique<std::string>(column.type));
-    skippers_.emplace_back(*types_.back());
-    steps_.push_back({nullptr, skippers_.size() - 1});
+  }
+
+  // The row as one record, since a column may hold rows.
+  void prepare_to_skip(const StoredSchema& stored) {
+    if (std::ranges::all_of(steps_, [](const Step& step) { return step.get != nullptr; })) return;
+    std::string text;
+    for (const StoredColumn& column : stored.columns)
+      text += (text.empty() ? "" : ",") + column.name + ':' + column.type;
+    record_ = std::make_unique<const std::string>("record(" + text + ')');
+    skipper_.emplace(*record_);
+    if (skipper_->parts() != stored.columns.size())
+      throw DecodeError(0, "the name or type of a column is none");
   }
 
   template <auto Member>
@@ -189,9 +215,9 @@ class RowDecoder {
 
   bool evolved_ = false;
   std::vector<Step> steps_;
-  std::vector<std::string_view> names_;
-  std::vector<std::unique_ptr<std::string>> types_;
-  std::vector<TypeSkipper> skippers_;
+  std::vector<std::string_view> names_;  // of the program's columns that the file has
+  std::unique_ptr<const std::string> record_;
+  std::optional<TypeSkipper> skipper_;
 };
 
 }  // namespace keyfold::detail

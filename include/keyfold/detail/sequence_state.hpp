@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,9 @@ class SequenceState {
 
   virtual std::unique_ptr<SequenceState> clone() const = 0;
   virtual std::size_t bytes() const noexcept = 0;
+
+  /// Which feeds it is of, for messages: "current rows by int64".
+  virtual std::string describe() const = 0;
 };
 
 /// A planned change of that state, carried out beside the rows of the plan.
@@ -43,7 +47,11 @@ class SequenceUpdate {
 /// Hands the state of a transaction to its table.
 class SequenceHandover final : public SequenceUpdate {
  public:
-  explicit SequenceHandover(std::unique_ptr<SequenceState>& from) noexcept : from_(&from) {}
+  /// `stored`: the updates of the transaction as a journal writes them, if the table has one.
+  SequenceHandover(std::unique_ptr<SequenceState>& from, std::vector<std::string> stored) noexcept
+      : from_(&from), stored_(std::move(stored)) {}
+
+  const std::vector<std::string>& stored() const noexcept { return stored_; }
 
   void stage(std::unique_ptr<SequenceState>& place) override { place_ = &place; }
   void publish() noexcept override { *place_ = std::move(*from_); }
@@ -51,6 +59,7 @@ class SequenceHandover final : public SequenceUpdate {
  private:
   std::unique_ptr<SequenceState>* from_;
   std::unique_ptr<SequenceState>* place_ = nullptr;
+  std::vector<std::string> stored_;
 };
 
 /// A value for each of some keys. Items stay where they are; they are replaced as a whole, which cannot fail.

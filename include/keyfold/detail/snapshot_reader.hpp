@@ -6,6 +6,7 @@
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/expiry.hpp>
 #include <keyfold/detail/schema.hpp>
+#include <keyfold/detail/sequence_reader.hpp>
 #include <keyfold/detail/snapshot_writer.hpp>
 
 #include <algorithm>
@@ -50,8 +51,9 @@ class SnapshotReader {
     bool empty_version_pinned;
   };
 
-  static constexpr std::size_t least_entry = 9;      // kind, older
-  static constexpr std::size_t rows_at_a_time = 16;  // looked up together
+  static constexpr std::size_t least_entry = 9;       // kind, older
+  static constexpr std::size_t least_remembered = 5;  // without the key
+  static constexpr std::size_t rows_at_a_time = 16;   // looked up together
 
   void read() {
     read_header();
@@ -63,6 +65,7 @@ class SnapshotReader {
     check_chains();
     check_secondaries(std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
     read_names();
+    read_remembered();
     chunks_.finish();
     core_->subscribers->skip_to(log_.latest());
   }
@@ -110,6 +113,8 @@ class SnapshotReader {
     header_.rows = get_number_of_things(2 * sizeof(std::uint64_t) + rows_->least_size());
     header_.tags = get_number_of_things(12);
     header_.applied = get_number_of_things(12);
+    remembered_.read_header(in, *rows_);
+    require(remembered_.size() <= chunks_.left() / least_remembered, "more is told than the bytes can hold");
     require(in.left() == 0, "more is there than was told");
     require(header_.oldest <= header_.latest, "its oldest version is later than its latest");
     require(header_.latest < std::uint64_t{1} << 60U, "a version is too large");
@@ -451,6 +456,11 @@ class SnapshotReader {
     }
   }
 
+  void read_remembered() {
+    for (std::uint64_t i = 0; i < remembered_.size(); ++i) remembered_.read(element());
+    core_->sequences = remembered_.take(chunks_.file(), chunks_.offset_of(in_->offset()));
+  }
+
   std::unique_ptr<CoreType> core_;
   CommitLog<Row>& log_;
   const Progress& progress_;
@@ -459,6 +469,7 @@ class SnapshotReader {
   Header header_{};
   std::optional<RowDecoder<Row>> rows_;
   std::unique_ptr<Decoder> decoder_;
+  RememberedLoader<CoreType> remembered_;
   std::shared_ptr<const std::string> parameters_;
   std::vector<Entry*> entries_;
   std::vector<std::uint64_t> older_;

@@ -4,6 +4,7 @@
 #include <keyfold/detail/chunks.hpp>
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/schema.hpp>
+#include <keyfold/detail/sequence_writer.hpp>
 
 #include <algorithm>
 #include <array>
@@ -132,6 +133,7 @@ class SnapshotWriter {
         log_(*core.log),
         progress_(progress),
         numbers_(log_),
+        remembered_(core.sequences.get()),
         chunks_(sink),
         encoder_(chunks_.buffer()) {}
 
@@ -152,6 +154,7 @@ class SnapshotWriter {
     put_rows();
     put_names(core_.tags);
     put_names(core_.applied);
+    put_remembered();
     chunks_.flush(ChunkKind::data);
     tell_progress();
     chunks_.finish();
@@ -192,6 +195,7 @@ class SnapshotWriter {
                                       numbers_.size(), std::uint64_t{core_.rows.size()},
                                       std::uint64_t{core_.tags.size()}, std::uint64_t{core_.applied.size()}})
       detail::put_u64(out(), count);
+    remembered_.put_header(out());
   }
 
   void put_counts(const LogBlock<Row>& block) {
@@ -262,18 +266,27 @@ class SnapshotWriter {
     }
   }
 
+  void put_remembered() {
+    for (std::size_t i = 0; i < remembered_.size(); ++i) {
+      out().append(remembered_[i].data(), remembered_[i].size());
+      end_element();
+    }
+  }
+
   const CoreType& core_;
   const CommitLog<Row>& log_;
   const Progress& progress_;
   EntryNumbers<Row> numbers_;
+  RememberedState<CoreType> remembered_;
   ChunkWriter<Sink> chunks_;
   Encoder encoder_;
   const std::string* parameters_ = nullptr;
   std::uint64_t rows_done_ = 0;
 };
 
-/// Writes a table to `sink(std::span<const std::byte>)`. Throws what the sink throws, Cancelled, Error for a
-/// value that could not be loaded, and what a user's serialize() and progress callback throw.
+/// Writes a table to `sink(std::span<const std::byte>)`. Throws what the sink throws, Cancelled,
+/// UnsavableSequence, Error for a value that could not be loaded, and what a user's serialize() and progress
+/// callback throw.
 template <class CoreType, class Sink>
 void write_snapshot(const CoreType& core, Sink&& sink, const Progress& progress = {}) {
   SnapshotWriter<CoreType, std::remove_reference_t<Sink>>(core, sink, progress).run();

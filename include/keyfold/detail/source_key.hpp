@@ -7,6 +7,8 @@
 #include <keyfold/key.hpp>
 
 #include <cstddef>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -38,6 +40,21 @@ template <auto... P, class Source, class Verb>
 struct default_source_parts<Parts<P...>, Source, Verb> {
   using type = Parts<source_part<P, Source, Verb>::member...>;
 };
+
+/// A part of a key as it is kept: a function of the row may give a view.
+template <class Part>
+using stored_part_t = std::conditional_t<std::is_same_v<std::remove_cvref_t<Part>, std::string_view>,
+                                         std::string, std::remove_cvref_t<Part>>;
+
+template <class KeyView>
+struct kept_key;
+template <class... Parts>
+struct kept_key<std::tuple<Parts...>> {
+  using type = std::tuple<stored_part_t<Parts>...>;
+};
+/// A key of `Parts` as it is kept.
+template <class Parts, class Row>
+using stored_key_t = typename kept_key<key_view_t<Parts, Row>>::type;
 
 /// The members of a source row that are its key, and those of the target that they are compared with.
 template <class Row, class Source, class TargetPartsType, class SourcePartsType>

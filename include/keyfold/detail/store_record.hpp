@@ -4,6 +4,8 @@
 #include <keyfold/detail/apply.hpp>
 #include <keyfold/detail/expiry.hpp>
 #include <keyfold/detail/schema.hpp>
+#include <keyfold/detail/sequence_replay.hpp>
+#include <keyfold/detail/sequence_writer.hpp>
 #include <keyfold/detail/snapshot_writer.hpp>
 #include <keyfold/detail/validate.hpp>
 
@@ -21,14 +23,9 @@
 /// carried out; read into a plan that is carried out again.
 namespace keyfold::detail {
 
-enum class RecordKind : std::uint8_t { commit = 1, tag, untag, expire };
+enum class RecordKind : std::uint8_t { commit = 1, tag, untag, expire, remember };
 
 enum class StoredChange : std::uint8_t { insert = 1, update, rekey, erase };
-
-/// A part of a key as it is stored: a function of the row may give a view.
-template <class Part>
-using stored_part_t = std::conditional_t<std::is_same_v<std::remove_cvref_t<Part>, std::string_view>,
-                                         std::string, std::remove_cvref_t<Part>>;
 
 template <class CoreType>
 class RecordWriter {
@@ -51,8 +48,14 @@ class RecordWriter {
       detail::put_text(buffer_, number.app);
       detail::put_u64(buffer_, number.number);
     }
+    put_updates(plan.sequences.get());
     for (const Planned<Row>& entry : plan.entries) put_change(entry);
     return buffer_.bytes();
+  }
+  /// Empty if there is nothing to remember.
+  std::span<const std::byte> remember(const SequenceUpdate& update) {
+    begin(RecordKind::remember);
+    return put_updates(&update) != 0 ? buffer_.bytes() : std::span<const std::byte>();
   }
   std::span<const std::byte> tag(std::string_view name, Version version) {
     begin(RecordKind::tag);
@@ -77,6 +80,20 @@ class RecordWriter {
     buffer_.clear();
     detail::put_u8(buffer_, static_cast<std::uint8_t>(kind));
     detail::put_u64(buffer_, core_.log->oldest);
+  }
+
+  // A transaction hands over those of its loads.
+  std::size_t put_updates(const SequenceUpdate* update) {
+    if (const auto* const handover = dynamic_cast<const SequenceHandover*>(update)) {
+      detail::put_count(buffer_, handover->stored().size());
+      for (const std::string& stored : handover->stored()) buffer_.append(stored.data(), stored.size());
+      return handover->stored().size();
+    }
+    const std::size_t count_at = buffer_.size();
+    detail::put_u32(buffer_, 0);
+    const bool says_something = update != nullptr && detail::put_sequence_update<CoreType>(buffer_, *update);
+    if (says_something) detail::store_number(buffer_.data() + count_at, std::uint32_t{1});
+    return says_something ? 1 : 0;
   }
 
   void put_optional(std::optional<std::string_view> text) {
@@ -122,13 +139,15 @@ class RecordReplayer {
  public:
   using Row = typename CoreType::RowType;
 
-  /// `schema` is that of the rows in the records.
-  RecordReplayer(CoreType& core, const RowDecoder<Row>& rows) : core_(core), rows_(rows) {}
+  /// `rows` reads the rows of the records, which are those of `file`.
+  RecordReplayer(CoreType& core, const RowDecoder<Row>& rows, std::string file)
+      : core_(core), rows_(rows), updates_(core, rows, std::move(file)) {}
 
   /// Throws DecodeError, UnsupportedFormat, and what rows throw; Error for a change that does not fit the
   /// table.
-  void replay(std::span<const std::byte> payload) {
+  void replay(std::span<const std::byte> payload, std::uint64_t offset) {
     ByteReader in(payload);
+    updates_.clear(offset);
     const std::uint8_t kind = detail::get_u8(in);
     follow_retention(in);
     switch (static_cast<RecordKind>(kind)) {
@@ -140,8 +159,12 @@ class RecordReplayer {
         return untag(in);
       case RecordKind::expire:
         return expire(in);
+      case RecordKind::remember:
+        updates_.read(in);
+        finish(in);
+        return updates_.carry_out();
     }
-    throw UnsupportedFormat("a record of the log", kind, static_cast<std::uint64_t>(RecordKind::expire));
+    throw UnsupportedFormat("a record of the log", kind, static_cast<std::uint64_t>(RecordKind::remember));
   }
 
  private:
@@ -168,12 +191,14 @@ class RecordReplayer {
       std::string app(detail::get_text(in));
       note.once.push_back({std::move(app), detail::get_u64(in)});
     }
+    updates_.read(in);
     Plan<Row> plan = core_.new_plan();
     read_changes(in, plan);
     check(in, plan.metrics, metrics);
     plan.metrics = metrics;
     detail::validate(core_, plan);
     detail::apply(core_, plan, std::move(note));
+    updates_.carry_out();
   }
 
   std::string_view stored_operation(std::string_view text) {
@@ -220,7 +245,7 @@ class RecordReplayer {
   }
 
   const Slot<Row>& get_slot(Decoder& decoder, Plan<Row>& plan) const {
-    stored_key_t key{};
+    stored_key_t<typename CoreType::KeyParts, Row> key{};
     std::apply([&](auto&... part) { (decoder.get(part), ...); }, key);
     return slot_of(decoder.in(), plan, key);
   }
@@ -269,16 +294,9 @@ class RecordReplayer {
     if (in.left() != 0) in.fail("more is there than was told");
   }
 
-  template <class Key>
-  struct stored;
-  template <class... Parts>
-  struct stored<std::tuple<Parts...>> {
-    using type = std::tuple<stored_part_t<Parts>...>;
-  };
-  using stored_key_t = typename stored<decltype(CoreType::key_of(std::declval<const Row&>()))>::type;
-
   CoreType& core_;
   const RowDecoder<Row>& rows_;
+  SequenceReplayer<CoreType> updates_;
 };
 
 }  // namespace keyfold::detail

@@ -80,7 +80,7 @@ class Restorer {
  private:
   void replay_log() {
     const RowDecoder<Row> rows(schema_);
-    RecordReplayer<CoreType> replayer(*restored_.core, rows);
+    RecordReplayer<CoreType> replayer(*restored_.core, rows, disk_.path(log_name(image_.generation)));
     image_.for_each_frame([&](ByteSpan payload, std::uint64_t, std::size_t offset) {
       if (!restored_.damage) replay(replayer, payload, offset);
     });
@@ -93,7 +93,7 @@ class Restorer {
       restored_.damage = std::move(damage);
     };
     try {
-      replayer.replay(payload);
+      replayer.replay(payload, offset);
       ++restored_.records;
     } catch (const DecodeError& error) {
       damaged(error.what());
@@ -168,6 +168,16 @@ class StoreJournal final : public CommitJournal<typename CoreType::RowType> {
   void commit(const CommitRecord<Row>& record, const std::vector<AppNumber>& once,
               const Plan<Row>& plan) override {
     write(records_.commit(record, once, plan), [&] { return "version " + std::to_string(record.version); });
+  }
+  void remember(const SequenceUpdate& update) override {
+    const auto record = records_.remember(update);
+    if (record.empty()) return;
+    write_other(record, [] { return std::string("what the load remembers"); });
+  }
+  std::string stored(const SequenceUpdate& update) const override {
+    ByteBuffer out;
+    detail::put_sequence_update<CoreType>(out, update);
+    return {reinterpret_cast<const char*>(out.data()), out.size()};
   }
   void tag(std::string_view name, Version version) override {
     write_other(records_.tag(name, version), [&] { return "the tag '" + std::string(name) + "'"; });

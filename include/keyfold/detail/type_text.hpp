@@ -142,6 +142,10 @@ class TypeSkipper {
   /// Throws DecodeError.
   void skip(ByteReader& in) const { skip(0, in, 0); }
 
+  /// Passes over one part of a record only. Requires: part < parts().
+  void skip_part(std::size_t part, ByteReader& in) const { skip(nodes_[0].children[part], in, 1); }
+  std::size_t parts() const noexcept { return nodes_[0].children.size(); }
+
  private:
   enum class Kind : std::uint8_t { fixed, text, optional, array, sequence, variant, list, object, same };
 
@@ -279,7 +283,7 @@ class TypeSkipper {
     record_ = outer;
   }
 
-  // `levels` records up, counted from 1. The row itself has no node: a column that holds rows is not skipped.
+  // `levels` records up, counted from 1.
   std::size_t enclosing_record(std::uint64_t levels) const {
     std::size_t at = record_;
     for (; levels > 1 && at != none; --levels) at = nodes_[at].record;

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -24,6 +26,33 @@ std::vector<const SlotType*> by_order(const std::unordered_map<std::uint64_t, co
   std::ranges::sort(sorted, {}, &SlotType::order);
   return sorted;
 }
+
+/// Hears in a transaction what its feeds remember, for the journal of the table.
+template <class Row>
+class WorkspaceJournal final : public CommitJournal<Row> {
+ public:
+  explicit WorkspaceJournal(const CommitJournal<Row>& of_table) noexcept : of_table_(of_table) {}
+
+  void commit(const CommitRecord<Row>&, const std::vector<AppNumber>&, const Plan<Row>& plan) override {
+    if (plan.sequences != nullptr) remember(*plan.sequences);
+  }
+  void remember(const SequenceUpdate& update) override {
+    if (std::string stored = this->stored(update); !stored.empty()) updates_.push_back(std::move(stored));
+  }
+  std::string stored(const SequenceUpdate& update) const override { return of_table_.stored(update); }
+
+  // Transactions have none of these.
+  void tag(std::string_view, Version) override {}
+  void untag(std::string_view) override {}
+  void expire(Version) override {}
+  void published() noexcept override {}
+
+  const std::vector<std::string>& updates() const noexcept { return updates_; }
+
+ private:
+  const CommitJournal<Row>& of_table_;
+  std::vector<std::string> updates_;
+};
 
 /// The state of a transaction: a core of its own that holds copies of the rows which the transaction has
 /// looked at or written. Rows come in from the table, which stays as it is, when a write looks for them; the
@@ -43,6 +72,9 @@ class Workspace : public CoreType {
     this->next_order = base.next_order;
     this->applied = base.applied;
     this->checks = base.checks;
+    if (base.journal == nullptr) return;
+    sequence_journal_.emplace(*base.journal);
+    this->journal = &*sequence_journal_;
   }
 
   // --- What planners read: rows come in from the table ---
@@ -134,7 +166,8 @@ class Workspace : public CoreType {
 
   /// Plans the net effect of all writes on the table.
   void plan_commit(Plan<Row>& plan) {
-    if (this->sequences_changed != 0) plan.sequences = std::make_unique<SequenceHandover>(this->sequences);
+    if (this->sequences_changed != 0)
+      plan.sequences = std::make_unique<SequenceHandover>(this->sequences, stored_updates());
     std::unordered_map<std::uint64_t, const SlotType*> gone(taken_);
     for (const SlotType& slot : this->rows) {
       if (slot.order >= first_new_) continue;
@@ -192,6 +225,10 @@ class Workspace : public CoreType {
     return options;
   }
 
+  std::vector<std::string> stored_updates() const {
+    return sequence_journal_ ? sequence_journal_->updates() : std::vector<std::string>();
+  }
+
   void take_if_new(const SlotType& below) const {
     if (!taken_.contains(below.order)) take(below, detail::hash_of(CoreType::key_of(below.get())));
   }
@@ -229,6 +266,7 @@ class Workspace : public CoreType {
   const CoreType& base_;
   std::uint64_t first_new_;
   std::uint64_t sequences_started_;
+  std::optional<WorkspaceJournal<Row>> sequence_journal_;
   mutable std::unordered_map<std::uint64_t, const SlotType*>
       taken_;  // rows of the table that are here, by order
 };
