@@ -399,7 +399,7 @@ void put_files(const std::vector<File>& files, const fs::path& directory) {
 }
 
 struct Seen {
-  std::array<int, verdicts> verdicts{};
+  std::array<int, verdicts> count{};
   std::uint64_t most_lost = 0;  // commits, by one damage that went unnoticed
 };
 
@@ -434,7 +434,7 @@ class Damager {
       put_files(files, scratch_);
       std::uint64_t found = 0;
       const Verdict verdict = judge(of_, scratch_, commits, &found);
-      ++seen.verdicts[verdict];
+      ++seen.count[verdict];
       if (verdict == older) seen.most_lost = std::max(seen.most_lost, commits - found);
     }
     return seen;
@@ -456,7 +456,7 @@ class Damager {
 };
 
 void print(const std::string& name, const std::string& what, std::size_t size, const Seen& seen) {
-  const auto& of = seen.verdicts;
+  const auto& of = seen.count;
   std::string lost = std::to_string(of[older]);
   if (of[older] != 0) lost += " (" + std::to_string(seen.most_lost) + ")";
   std::printf("| %s | %zu KiB | %s | %d | %d | %d | %s | %d | %d | %d |\n", name.c_str(), size / 1024,
