@@ -122,7 +122,7 @@ class Flusher {
             guard.unlock();
             try {
               journal.sync();
-            } catch (const Error&) {  // the next write says so
+            } catch (...) {  // the next write says so
               return;
             }
             guard.lock();
