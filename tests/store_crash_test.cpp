@@ -254,7 +254,8 @@ std::size_t wanted_power_cuts() {
 TEST_CASE(
     "a store that is opened after an accident is what it was after some write, and after all promised ones") {
   const Total total = run(1, wanted_power_cuts());
-  std::cout << total.power_cuts << " cuts of power in " << total.lives << " lives of a store\n";
+  std::cout << "store: " << total.power_cuts << " cuts of power in " << total.lives << " lives, "
+            << (total.wrong.empty() ? "none" : "the last one") << " wrong\n";
   CHECK(total.wrong == "");
 }
 

@@ -116,8 +116,10 @@ void kill_writers(kf::Durability durability, int rounds) {
     known = found;
     more += found - acknowledged;
   }
-  std::cout << rounds << " writers killed, " << known << " commits, " << more
-            << " of them there without having been acknowledged\n";
+  constexpr const char* names[] = {"every_commit", "interval", "buffered"};
+  std::cout << "kill -9, " << names[static_cast<std::size_t>(durability.mode)] << ": " << rounds
+            << " writers killed, " << known << " commits, no acknowledged one lost, " << more
+            << " there without having been acknowledged\n";
 }
 
 // KEYFOLD_KILL_ROUNDS sets the number for each mode; KEYFOLD_TEST_SCALE scales what is tested without.
