@@ -54,7 +54,8 @@ struct Operations {
   bool failed = false;
 };
 
-// Each operation may want memory before it begins, or where it should tell what has failed.
+// As on the real disk, those operations that name a file may want memory before they begin, and each where it
+// should tell what has failed.
 class FaultyDisk {
  public:
   using File = MemoryDisk::File;
@@ -64,15 +65,19 @@ class FaultyDisk {
 
   std::string path(const std::string& name) const { return name; }
   std::vector<std::string> list() const {
+    want_memory();
     return run(Changes::no, [&] { return disk().list(); });
   }
   Bytes read(const std::string& name) const {
+    want_memory();
     return run(Changes::no, [&] { return disk().read(name); });
   }
   File create(const std::string& name) const {
+    want_memory();
     return run(Changes::yes, [&] { return disk().create(name); });
   }
   File open_to_append(const std::string& name) const {
+    want_memory();
     return run(Changes::yes, [&] { return disk().open_to_append(name); });
   }
   std::size_t write(File& file, std::span<const std::byte> bytes) const {
@@ -98,6 +103,7 @@ class FaultyDisk {
     run(Changes::yes, [&] { disk().sync_directory(); });
   }
   Lock lock(const std::string& name) const {
+    want_memory();
     return run(Changes::no, [&] { return disk().lock(name); });
   }
   std::uint64_t draw() const { return disk().draw(); }
@@ -106,10 +112,12 @@ class FaultyDisk {
   enum class Changes : bool { no, yes };
 
   MemoryDisk& disk() const { return operations_->disk; }
+  static void want_memory() {
+    if (Faults::fails(Event::allocate)) throw InjectedBadAlloc();
+  }
 
   template <class Operation>
   std::invoke_result_t<Operation> run(Changes changes, Operation operation) const {
-    if (Faults::fails(Event::allocate)) throw InjectedBadAlloc();
     const FaultPause pause;
     shortened_ = false;
     if (operations_->next()) {
@@ -156,6 +164,7 @@ struct Verb {
   std::function<void(StoreOf<Value>&)> run;
   kf::Durability durability = kf::durability::every_commit;
   std::uint64_t checkpoint_bytes = 1U << 20U;
+  std::function<void(StoreOf<Value>&)> prepare{};  // without faults
 };
 
 template <class Value>
@@ -196,10 +205,10 @@ std::vector<Verb<Value>> verbs() {
       {"untag", [](Store& store) { store.untag("first"); }},
       {"expire", [](Store& store) { store.expire(kf::keep_last(1)); }},
       {"checkpoint", [](Store& store) { store.checkpoint(); }},
-      {"sync, buffered", [](Store& store) { store.sync(); }, kf::durability::buffered},
+      {"sync, buffered", [](Store& store) { store.sync(); }, kf::durability::buffered, 1U << 20U, upsert},
       {"verify", [](Store& store) { static_cast<void>(store.verify()); }},
       {"close", [](Store& store) { store.close(); }},
-      {"close, buffered", [](Store& store) { store.close(); }, kf::durability::buffered},
+      {"close, buffered", [](Store& store) { store.close(); }, kf::durability::buffered, 1U << 20U, upsert},
   };
 }
 
@@ -295,8 +304,6 @@ class StoreFaults {
 
   void check_verb(const Verb<Value>& verb) {
     const MemoryDisk intact = written<Value>(End::killed);
-    MemoryDisk at_first = intact.copy();
-    before_ = state_on<Value>(at_first);
     everywhere(verb.name, [&](const Failing& failing) {
       MemoryDisk disk = intact.copy();
       return run_verb(verb, disk, failing);
@@ -375,6 +382,8 @@ class StoreFaults {
     bool in_doubt = false;
     {
       Store store(FaultyDisk(operations), options_of(verb));
+      if (verb.prepare) verb.prepare(store);
+      if (clean_run) before_ = state_of(store.table());
       const auto run = [&] { verb.run(store); };
       last = fail_in(operations, failing, counted, run);
       in_doubt = last == Thrown::in_doubt || (operations.failed && last == Thrown::no_memory);
