@@ -3,8 +3,10 @@
 // acknowledged, and nothing else but a commit in doubt.
 #include <keyfold/store.hpp>
 
+#include <array>
+#include <functional>
 #include <iostream>
-#include <set>
+#include <optional>
 
 #include "support/fault_check.hpp"
 #include "support/memory_disk.hpp"
@@ -294,7 +296,7 @@ struct Failing {
 struct Figures {
   std::uint64_t events = 0;
   std::uint64_t operations = 0;
-  std::set<Thrown> thrown;
+  std::array<std::uint64_t, 7> thrown{};
 };
 
 template <class Value>
@@ -322,7 +324,6 @@ class StoreFaults {
 
   void check_first_opening() {
     before_ = {};
-    before_.versions[0] = {};
     everywhere("the first opening", [&](const Failing& failing) {
       MemoryDisk disk(3);
       disk.short_writes = false;
@@ -433,7 +434,7 @@ class StoreFaults {
     const Thrown thrown = attempt(action);
     counted = {Faults::disarm(), operations.count};
     operations.kind = DiskFault::none;
-    figures.thrown.insert(thrown);
+    ++figures.thrown[static_cast<std::size_t>(thrown)];
     expect(thrown != Thrown::other, "something else is thrown");
     return thrown;
   }
@@ -455,10 +456,12 @@ void check_everything() {
   for (const Verb<Value>& verb : verbs<Value>()) faults.check_verb(verb);
   for (const End end : {End::closed, End::killed, End::torn}) faults.check_opening(end);
   faults.check_first_opening();
-  std::cout << faults.figures.events << " faults of memory and rows, " << faults.figures.operations
-            << " of the disk\n";
-  CHECK(faults.figures.thrown == std::set<Thrown>{Thrown::nothing, Thrown::fault, Thrown::no_memory,
-                                                  Thrown::io_error, Thrown::in_doubt});
+  const auto thrown = [&](Thrown what) { return faults.figures.thrown[static_cast<std::size_t>(what)]; };
+  std::cout << "store: " << faults.figures.events << " faults of memory and rows, "
+            << faults.figures.operations << " of the disk; " << thrown(Thrown::in_doubt)
+            << " commits in doubt\n";
+  for (const Thrown what : {Thrown::fault, Thrown::no_memory, Thrown::io_error, Thrown::in_doubt})
+    CHECK(thrown(what) > 0);
 }
 
 }  // namespace

