@@ -1,4 +1,5 @@
 // Stores that do one thing wrong. The tests of the journal are good for something if they catch each.
+// optimised
 #include "support/catch.hpp"
 #include "support/journal_damage.hpp"
 

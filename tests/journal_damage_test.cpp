@@ -9,7 +9,8 @@ using namespace keyfold_test;
 
 TEST_CASE("after a clean close every flipped bit of every file is detected") {
   const Damage damage = flip_every_bit(End::closed);
-  std::cout << damage.refused << " of " << damage.done << " flips refused after a clean close\n";
+  std::cout << "log, snapshot and marker after a clean close: " << damage.refused << " of " << damage.done
+            << " flips refused\n";
   CHECK(damage.done > 3000);
   CHECK(damage.refused == damage.done);
   CHECK(damage.wrong == "");
@@ -17,8 +18,9 @@ TEST_CASE("after a clean close every flipped bit of every file is detected") {
 
 TEST_CASE("after a kill a flipped bit is detected but for the last commit, which may be lost") {
   const Damage damage = flip_every_bit(End::killed);
-  std::cout << damage.refused << " of " << damage.done << " flips refused after a kill, "
-            << damage.last_commit_lost << " have lost the last commit\n";
+  std::cout << "log and snapshot after a kill: " << damage.refused << " of " << damage.done
+            << " flips refused, " << damage.last_commit_lost
+            << " have lost the last commit and nothing else\n";
   CHECK(damage.wrong == "");
   CHECK(damage.refused + damage.last_commit_lost == damage.done);
   // Exactly the bits of the last frame are undecidable.
@@ -28,6 +30,8 @@ TEST_CASE("after a kill a flipped bit is detected but for the last commit, which
 
 TEST_CASE("after a clean close every truncation of every file is detected") {
   const Damage damage = cut_everywhere(End::closed);
+  std::cout << "log, snapshot and marker after a clean close: " << damage.refused << " of " << damage.done
+            << " truncations refused\n";
   CHECK(damage.done > 400);
   CHECK(damage.refused == damage.done);
   CHECK(damage.wrong == "");
@@ -36,6 +40,8 @@ TEST_CASE("after a clean close every truncation of every file is detected") {
 TEST_CASE(
     "after a kill a log that was cut is a beginning of itself, and a snapshot that was cut is refused") {
   const Damage damage = cut_everywhere(End::killed);
+  std::cout << "log and snapshot after a kill: " << damage.refused << " of " << damage.done
+            << " truncations refused, the others are the log as it was some commits before\n";
   CHECK(damage.done > 400);
   CHECK(damage.wrong == "");
 }

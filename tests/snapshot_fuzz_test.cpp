@@ -1,86 +1,20 @@
 // The corpus of the fuzz target, and random damage to it with the checksums made right again: nothing
 // crashes, nothing is loaded that does not hold together, and no allocation is larger than the input accounts
 // for.
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <new>
-#include <random>
-
 #include "fuzz/snapshot_fuzz.hpp"
 #include "support/catch.hpp"
+#include "support/largest_allocation.hpp"
+#include "support/mutation.hpp"
 #include "support/property.hpp"
 
 namespace {
 
-std::size_t largest_allocation = 0;
-
-void* allocate(std::size_t size, std::size_t alignment) {
-  largest_allocation = std::max(largest_allocation, size);
-  void* const block = std::aligned_alloc(alignment, (size + alignment) / alignment * alignment);
-  if (block == nullptr) throw std::bad_alloc();
-  return block;
-}
-
-}  // namespace
-
-// Not inlined, since compilers then take free() for the wrong partner of new.
-#define KEYFOLD_REPLACED __attribute__((noinline))
-KEYFOLD_REPLACED void* operator new(std::size_t size) {
-  return allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-}
-KEYFOLD_REPLACED void* operator new(std::size_t size, std::align_val_t alignment) {
-  return allocate(size, static_cast<std::size_t>(alignment));
-}
-KEYFOLD_REPLACED void operator delete(void* block) noexcept { std::free(block); }
-KEYFOLD_REPLACED void operator delete(void* block, std::size_t) noexcept { std::free(block); }
-KEYFOLD_REPLACED void operator delete(void* block, std::align_val_t) noexcept { std::free(block); }
-KEYFOLD_REPLACED void operator delete(void* block, std::size_t, std::align_val_t) noexcept {
-  std::free(block);
-}
-
-namespace {
-
-using keyfold_test::fuzz_snapshot;
-using keyfold_test::seal;
-using Random = std::mt19937_64;
+using namespace keyfold_test;
 
 std::vector<std::string> corpus() {
   std::vector<std::string> out;
-  for (const char* folder : {"tests/golden", "tests/fuzz/corpus/snapshot"}) {
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      if (!entry.is_regular_file() || entry.path().extension() == ".cpp") continue;
-      std::ifstream in(entry.path(), std::ios::binary);
-      out.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-    }
-  }
+  for (const char* folder : {"tests/golden", "tests/fuzz/corpus/snapshot"}) add_corpus(out, folder);
   return out;
-}
-
-std::size_t below(Random& random, std::size_t end) {
-  return std::uniform_int_distribution<std::size_t>(0, end - 1)(random);
-}
-
-std::uint64_t odd_number(Random& random) {
-  constexpr std::uint64_t numbers[] = {0,
-                                       1,
-                                       2,
-                                       3,
-                                       4,
-                                       5,
-                                       7,
-                                       8,
-                                       255,
-                                       256,
-                                       65535,
-                                       0x7FFFFFFF,
-                                       0x80000000,
-                                       0xFFFFFFFF,
-                                       0x100000000,
-                                       0x7FFFFFFFFFFFFFFF,
-                                       0x8000000000000000,
-                                       UINT64_MAX};
-  return numbers[below(random, std::size(numbers))];
 }
 
 // Where a chunk's payload begins, and its size.
@@ -114,30 +48,7 @@ void resize_chunk(std::string& bytes, Random& random) {
 
 void damage(std::string& bytes, Random& random) {
   for (std::size_t times = below(random, 4) + 1; times > 0; --times) {
-    const std::size_t at = below(random, bytes.size());
-    switch (below(random, 5)) {
-      case 0:
-        bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(random, 8)));
-        break;
-      case 1:
-        bytes[at] = static_cast<char>(random());
-        break;
-      case 2: {
-        const std::uint64_t number = odd_number(random);
-        const std::size_t width = std::min<std::size_t>(random() % 2 == 0 ? 4 : 8, bytes.size() - at);
-        std::memcpy(&bytes[at], &number, width);
-        break;
-      }
-      case 3: {
-        const std::size_t count = std::min<std::size_t>(below(random, 24) + 1, bytes.size() - at);
-        const std::string part = bytes.substr(below(random, bytes.size()), count);
-        bytes.replace(at, part.size(), part);
-        break;
-      }
-      case 4:
-        resize_chunk(bytes, random);
-        break;
-    }
+    below(random, 5) == 0 ? resize_chunk(bytes, random) : change_somewhere(bytes, random);
   }
 }
 

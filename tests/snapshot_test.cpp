@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <map>
 #include <set>
 
@@ -396,6 +397,8 @@ TEST_CASE("every flip of a bit of a snapshot is found, and every truncation") {
       CHECK(error.offset <= size);
     }
   }
+  std::cout << "snapshot: " << good.size() * 8 << " flips and " << good.size() << " truncations, " << believed
+            << " believed\n";
   CHECK(believed == 0);
 }
 

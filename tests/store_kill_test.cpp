@@ -5,7 +5,6 @@
 #include <boost/describe.hpp>
 
 #include <chrono>
-#include <cstdlib>
 #include <iostream>
 #include <thread>
 
@@ -95,12 +94,12 @@ void check_rows(const Counts& table, std::uint64_t last) {
   }
 }
 
-void kill_writers(kf::Durability durability, int rounds) {
+void kill_writers(kf::Durability durability, std::size_t rounds) {
   const TemporaryDirectory directory;
   Dice dice(static_cast<std::uint64_t>(durability.mode) + 5);
   std::uint64_t known = 0;
   std::uint64_t more = 0;
-  for (int round = 0; round < rounds; ++round) {
+  for (std::size_t round = 0; round < rounds; ++round) {
     const std::uint64_t acknowledged = std::max(known, kill_a_writer(directory.path, durability, dice));
     auto store = CountStore::open(directory.path, options_of(durability));
     const std::uint64_t found = store.table().version();
@@ -116,15 +115,14 @@ void kill_writers(kf::Durability durability, int rounds) {
     known = found;
     more += found - acknowledged;
   }
-  std::cout << rounds << " writers killed, " << known << " commits, " << more
-            << " of them there without having been acknowledged\n";
+  constexpr const char* names[] = {"every_commit", "interval", "buffered"};
+  std::cout << "kill -9, " << names[static_cast<std::size_t>(durability.mode)] << ": " << rounds
+            << " writers killed, " << known << " commits, no acknowledged one lost, " << more
+            << " there without having been acknowledged\n";
 }
 
-// KEYFOLD_KILL_ROUNDS sets the number for each mode; KEYFOLD_TEST_SCALE scales what is tested without.
-int wanted_rounds() {
-  if (const char* const text = std::getenv("KEYFOLD_KILL_ROUNDS")) return std::atoi(text);
-  return scaled(100);
-}
+// In each mode a third of them.
+std::size_t wanted_rounds() { return (wanted("KEYFOLD_KILL_ROUNDS", 300) + 2) / 3; }
 
 }  // namespace
 

@@ -21,6 +21,12 @@ inline int scaled(int count) {
   return result < 1 ? 1 : result;
 }
 
+// The number in the environment's variable, for long runs; scaled(count) without.
+inline std::size_t wanted(const char* variable, int count) {
+  const char* const text = std::getenv(variable);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : static_cast<std::size_t>(scaled(count));
+}
+
 // Checks `property` on scaled(count) random inputs; fails the running test with the shrunk counterexample
 // and the seed. RC_PARAMS="seed=..." reruns one; it may also set every other rapidcheck parameter but the
 // count.

@@ -60,7 +60,7 @@ class PosixDisk {
     std::error_code error;
     const bool made = std::filesystem::create_directories(path_, error);
     if (error) throw IoError("create directory", path_.string(), error);
-    directory_ = PosixFile(open_at(AT_FDCWD, path_.string(), O_RDONLY | O_DIRECTORY), path_.string());
+    directory_ = open_file(AT_FDCWD, path_.string(), O_RDONLY | O_DIRECTORY);
     if (made) sync_parent();
   }
 
@@ -85,7 +85,7 @@ class PosixDisk {
   }
 
   Bytes read(const std::string& name) const {
-    const PosixFile file(open_at(directory_.descriptor(), name, O_RDONLY), name);
+    const PosixFile file = open_file(directory_.descriptor(), name, O_RDONLY);
     struct stat status{};
     if (::fstat(file.descriptor(), &status) != 0) fail("read", name, errno);
     Bytes bytes(static_cast<std::size_t>(status.st_size));
@@ -104,10 +104,10 @@ class PosixDisk {
 
   /// A new, empty file to append to, in place of an old one.
   File create(const std::string& name) {
-    return {open_at(directory_.descriptor(), name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND), name};
+    return open_file(directory_.descriptor(), name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
   }
   File open_to_append(const std::string& name) {
-    return {open_at(directory_.descriptor(), name, O_WRONLY | O_APPEND), name};
+    return open_file(directory_.descriptor(), name, O_WRONLY | O_APPEND);
   }
 
   /// Appends some of the bytes, and returns how many: at least one, if there are any.
@@ -150,7 +150,7 @@ class PosixDisk {
 
   /// Locks a file, and makes it if need be, until the result is destroyed. Throws StoreLocked.
   Lock lock(const std::string& name) {
-    PosixFile file(open_at(directory_.descriptor(), name, O_RDWR | O_CREAT), name);
+    PosixFile file = open_file(directory_.descriptor(), name, O_RDWR | O_CREAT);
 #ifdef F_OFD_SETLK
     struct flock range{};
     range.l_type = F_WRLCK;
@@ -188,10 +188,15 @@ class PosixDisk {
     return descriptor;
   }
 
+  PosixFile open_file(int directory, std::string name, int flags) const {
+    const int descriptor = open_at(directory, name, flags);
+    return {descriptor, std::move(name)};
+  }
+
   // The name of a new directory stands in the one above it.
   void sync_parent() const {
     const auto parent = std::filesystem::absolute(path_).lexically_normal().parent_path();
-    const PosixFile above(open_at(AT_FDCWD, parent.string(), O_RDONLY | O_DIRECTORY), parent.string());
+    const PosixFile above = open_file(AT_FDCWD, parent.string(), O_RDONLY | O_DIRECTORY);
     if (::fsync(above.descriptor()) != 0) fail("fsync", "..", errno);
   }
 

@@ -4,6 +4,7 @@
 #include <keyfold/detail/journal_image.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -93,8 +94,8 @@ class Journal {
     unsynced_ = true;
     try {
       detail::write_all(disk_, log_, frame_);
-    } catch (const IoError& error) {
-      take_back(error);
+    } catch (...) {
+      take_back();
       throw;
     }
     size_ += frame_.size();
@@ -109,7 +110,7 @@ class Journal {
     const std::uint64_t appended = last_;
     if (!std::exchange(unsynced_, false)) return;
     guard.unlock();
-    sync_or_end([&] { disk_.sync(log_); });
+    end_if_thrown([&] { disk_.sync(log_); });
     guard.lock();
     durable_ = appended;
   }
@@ -123,28 +124,32 @@ class Journal {
     const std::lock_guard guard(mutex_);
     require_writable();
     const std::uint64_t next = generation_ + 1;
-    const std::string temporary = snapshot_name(next) + ".tmp";
+    const std::string snapshot = snapshot_name(next);
+    const std::string log = log_name(next);
+    const std::string old_snapshot = snapshot_name(generation_);
+    const std::string old_log = log_name(generation_);
+    const std::string temporary = snapshot + ".tmp";
     std::uint64_t next_id = 0;
     File next_log;
     try {
       next_id = disk_.draw();
-      next_log = disk_.create(log_name(next));
+      next_log = disk_.create(log);
       write_header(next_log, {next, next_id, last_, last_});
-      sync_or_end([&] { disk_.sync(next_log); });
-      sync_or_end([&] { disk_.sync_directory(); });
+      end_if_thrown([&] { disk_.sync(next_log); });
+      end_if_thrown([&] { disk_.sync_directory(); });
       write_snapshot(temporary, {next, last_}, write_state);
-      sync_or_end([&] { disk_.rename(temporary, snapshot_name(next)); });
+      end_if_thrown([&] { disk_.rename(temporary, snapshot); });
     } catch (...) {
       if (!failure_) {
         remove_quietly(temporary);
-        remove_quietly(log_name(next));
+        remove_quietly(log);
       }
       throw;
     }
-    sync_or_end([&] { disk_.sync_directory(); });
+    end_if_thrown([&] { disk_.sync_directory(); });
     if (generation_ != 0) {
-      remove_quietly(snapshot_name(generation_));
-      remove_quietly(log_name(generation_));
+      remove_quietly(old_snapshot);
+      remove_quietly(old_log);
     }
     log_ = std::move(next_log);
     generation_ = next;
@@ -154,22 +159,25 @@ class Journal {
     unsynced_ = false;
   }
 
-  /// Makes everything durable and vouches for it; nothing can be written afterwards. Throws IoError.
+  /// Makes everything durable and vouches for it; nothing can be written afterwards, whether or not it
+  /// throws. Throws IoError.
   void close() {
-    sync();
-    const std::lock_guard guard(mutex_);
-    const std::string temporary = std::string(clean_name) + ".tmp";
-    Bytes marker;
-    CleanMarker{generation_, id_, size_, last_}.append<Checks>(marker);
-    sync_or_end([&] {
+    end_if_thrown([&] {
+      const auto closed = std::make_exception_ptr(IoError(
+          "write", disk_.path(log_name(generation_)), std::make_error_code(std::errc::bad_file_descriptor)));
+      sync();
+      const std::lock_guard guard(mutex_);
+      const std::string name(clean_name);
+      const std::string temporary = name + ".tmp";
+      Bytes marker;
+      CleanMarker{generation_, id_, size_, last_}.append<Checks>(marker);
       File file = disk_.create(temporary);
       detail::write_all(disk_, file, marker);
       disk_.sync(file);
-      disk_.rename(temporary, std::string(clean_name));
+      disk_.rename(temporary, name);
       disk_.sync_directory();
+      end_writing(closed);
     });
-    failure_.emplace("write", disk_.path(log_name(generation_)),
-                     std::make_error_code(std::errc::bad_file_descriptor));
   }
 
   /// Number of the last frame, and of the last one that is durable.
@@ -191,36 +199,46 @@ class Journal {
   /// What has ended writing, if anything.
   std::optional<IoError> failure() const {
     const std::lock_guard guard(failure_mutex_);
-    return failure_;
+    if (!failure_) return {};
+    try {
+      std::rethrow_exception(failure_);
+    } catch (const IoError& error) {
+      return error;
+    } catch (...) {  // there was no memory to say what has failed
+      return IoError("write", disk_.path(log_name(generation_)),
+                     std::make_error_code(std::errc::not_enough_memory));
+    }
   }
 
  private:
   void require_writable() const {
-    const std::lock_guard guard(failure_mutex_);
-    if (failure_) throw StoreFailed(*failure_);
+    if (const auto cause = failure()) throw StoreFailed(*cause);
   }
 
-  void end_writing(const IoError& error) {
+  // Takes no memory, which may be what is missing.
+  void end_writing(const std::exception_ptr& cause) noexcept {
     const std::lock_guard guard(failure_mutex_);
-    if (!failure_) failure_ = error;
+    if (!failure_) failure_ = cause;
   }
 
-  // Nothing that failed to reach the medium can be tried again: the kernel may have dropped it.
+  // Nothing that failed to reach the medium can be tried again: the kernel may have dropped it. What is
+  // thrown in place of an IoError, for want of memory, ends writing all the same.
   template <class Operation>
-  void sync_or_end(Operation&& operation) {
+  void end_if_thrown(Operation&& operation) {
     try {
       operation();
-    } catch (const IoError& error) {
-      end_writing(error);
+    } catch (...) {
+      end_writing(std::current_exception());
       throw;
     }
   }
 
   // The bytes of a frame that was not written to its end would stand in the way of the next one.
-  void take_back(const IoError& cause) {
+  void take_back() noexcept {
+    const auto cause = std::current_exception();
     try {
       disk_.truncate(log_, size_);
-    } catch (const IoError&) {
+    } catch (...) {
       end_writing(cause);
     }
   }
@@ -244,7 +262,7 @@ class Journal {
     Sink sink(disk_, file, header);
     write_state(sink);
     sink.finish();
-    sync_or_end([&] { disk_.sync(file); });
+    end_if_thrown([&] { disk_.sync(file); });
   }
 
   void go_on(const JournalImage& image) {
@@ -291,7 +309,7 @@ class Journal {
   mutable std::mutex sync_mutex_;  // before mutex_
   mutable std::mutex mutex_;
   mutable std::mutex failure_mutex_;  // after mutex_
-  std::optional<IoError> failure_;
+  std::exception_ptr failure_;
 };
 
 }  // namespace keyfold::detail

@@ -318,6 +318,7 @@ class SnapshotReader {
         continue;
       }
       require(record->table_size == size, "a version has another number of rows than was told");
+      require_counts(*record);
       for (const auto* entry = record->block.first(); entry != nullptr; entry = record->block.next(entry)) {
         size += entry->leaves_row() ? 0U : 1U;
         size -= entry->has_before() ? 0U : 1U;
@@ -325,6 +326,21 @@ class SnapshotReader {
       require(size <= header_.rows + header_.entries, "a version has more rows than there are");
     }
     require(log_.oldest > 0 || size == 0, "version 0 has rows");
+  }
+
+  void require_counts(const CommitRecord<Row>& record) const {
+    std::size_t inserted = 0;
+    std::size_t updated = 0;
+    std::size_t deleted = 0;
+    for (const auto* entry = record.block.first(); entry != nullptr; entry = record.block.next(entry)) {
+      const LogKind kind = entry->kind();
+      inserted += kind == LogKind::insert ? 1U : 0U;
+      updated += kind == LogKind::update || kind == LogKind::rekey_in ? 1U : 0U;
+      deleted += kind == LogKind::erase ? 1U : 0U;
+    }
+    const Metrics& told = record.metrics;
+    require(inserted == told.inserted && updated == told.updated && deleted == told.deleted,
+            "the counts of a commit are not those of its changes");
   }
 
   // --- Rows ---

@@ -57,6 +57,7 @@ class Restorer {
 
   Restored<CoreType> run(const TableOptions& options) {
     const std::string path = disk_.path(snapshot_name(image_.generation));
+    std::optional<RowDecoder<Row>> rows;
     try {
       ByteReader in(image_.snapshot());
       const std::uint32_t size = detail::get_u32(in);
@@ -65,11 +66,12 @@ class Restorer {
       MemorySource source(image_.snapshot().subspan(in.offset()));
       restored_.core = detail::read_snapshot<CoreType>(source, path, options);
       if (source.left() != 0) throw CorruptJournal(path, in.offset(), "there is more after its end");
+      rows.emplace(schema_);
     } catch (const DecodeError& error) {
-      throw CorruptJournal(path, error.offset, error.what());
+      throw CorruptJournal(path, SnapshotHeader::Layout::size + error.offset, error.what());
     }
     restored_.same_schema = schema_ == detail::schema_of<Row>();
-    replay_log();
+    replay_log(*rows);
     CoreType& core = *restored_.core;
     core.subscribers->skip_to(core.version());
     detail::apply_retention(core);
@@ -78,8 +80,7 @@ class Restorer {
   }
 
  private:
-  void replay_log() {
-    const RowDecoder<Row> rows(schema_);
+  void replay_log(const RowDecoder<Row>& rows) {
     RecordReplayer<CoreType> replayer(*restored_.core, rows, disk_.path(log_name(image_.generation)));
     image_.for_each_frame([&](ByteSpan payload, std::uint64_t, std::size_t offset) {
       if (!restored_.damage) replay(replayer, payload, offset);
@@ -122,7 +123,7 @@ class Flusher {
             guard.unlock();
             try {
               journal.sync();
-            } catch (const Error&) {  // the next write says so
+            } catch (...) {  // the next write says so
               return;
             }
             guard.lock();
