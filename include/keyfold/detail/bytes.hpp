@@ -38,7 +38,8 @@ class ByteBuffer {
 
   /// Makes room for `count` bytes at the end, to be written by the caller. Strong guarantee.
   std::byte* extend(std::size_t count) {
-    if (count > capacity_ - size_) grow(count);
+    if (count > capacity_ - size_) [[unlikely]]
+      grow(count);
     return data_.get() + std::exchange(size_, size_ + count);
   }
   void append(const void* from, std::size_t count) {
@@ -46,7 +47,7 @@ class ByteBuffer {
   }
 
  private:
-  void grow(std::size_t count) {
+  [[gnu::noinline]] void grow(std::size_t count) {
     const std::size_t wanted = std::max({size_ + count, capacity_ * 2, std::size_t{256}});
     std::unique_ptr<std::byte[]> larger(new std::byte[wanted]);
     if (size_ != 0) std::memcpy(larger.get(), data_.get(), size_);
