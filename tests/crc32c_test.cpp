@@ -50,7 +50,9 @@ TEST_CASE("CRC-32C goes on from the CRC of what stands before, whichever way eit
   }
 }
 
-TEST_CASE("CRC-32C of long inputs, which go through the processor in several streams, is that of the portable one") {
+TEST_CASE(
+    "CRC-32C of long inputs, which go through the processor in several streams, is that of the portable "
+    "one") {
   std::string text(20000, '\0');
   std::uint32_t state = 1;
   for (char& c : text) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24U);

@@ -4,6 +4,7 @@
 #include <keyfold/detail/commit_note.hpp>
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/plan.hpp>
+#include <keyfold/detail/prefetch.hpp>
 #include <keyfold/detail/validate.hpp>
 
 #include <algorithm>
@@ -119,7 +120,7 @@ class Applier {
   // The link from the last change of a row to its next one is a write to memory that is cold.
   void prefetch_history(std::size_t i) const noexcept {
     if (i < plan_.entries.size() && plan_.entries[i].slot != nullptr) {
-      __builtin_prefetch(plan_.entries[i].slot->newest, 1);
+      detail::prefetch_to_write(plan_.entries[i].slot->newest);
     }
   }
 

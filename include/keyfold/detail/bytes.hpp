@@ -38,8 +38,7 @@ class ByteBuffer {
 
   /// Makes room for `count` bytes at the end, to be written by the caller. Strong guarantee.
   std::byte* extend(std::size_t count) {
-    if (count > capacity_ - size_) [[unlikely]]
-      grow(count);
+    if (count > capacity_ - size_) grow(count);
     return data_.get() + std::exchange(size_, size_ + count);
   }
   void append(const void* from, std::size_t count) {
@@ -81,7 +80,7 @@ class ByteReader {
 
   /// The next `count` bytes. Throws DecodeError if there are fewer.
   const std::byte* take(std::size_t count) {
-    if (count > left()) fail("it ends too early");
+    if (count > left()) fail_early();
     return std::exchange(at_, at_ + count);
   }
 
@@ -98,6 +97,8 @@ class ByteReader {
   }
 
  private:
+  [[noreturn]] [[gnu::noinline]] void fail_early() const { fail("it ends too early"); }
+
   const std::byte* first_ = nullptr;
   const std::byte* at_ = nullptr;
   const std::byte* end_ = nullptr;

@@ -3,6 +3,7 @@
 
 #include <keyfold/detail/chunks.hpp>
 #include <keyfold/detail/core.hpp>
+#include <keyfold/detail/prefetch.hpp>
 #include <keyfold/detail/schema.hpp>
 
 #include <algorithm>
@@ -219,7 +220,7 @@ class SnapshotWriter {
   void put_entries(const LogBlock<Row>& block) {
     constexpr std::size_t largest = 1 + 3 * sizeof(std::uint64_t);
     for (const Entry* entry = block.first(); entry != nullptr; entry = block.next(entry)) {
-      __builtin_prefetch(reinterpret_cast<const std::byte*>(entry) + prefetch_distance * Entry::image_size);
+      detail::prefetch(reinterpret_cast<const std::byte*>(entry) + prefetch_distance * Entry::image_size);
       std::byte* const start = out().extend(largest);
       *start = static_cast<std::byte>(entry->kind());
       std::byte* to = put_number(start + 1, reference_to(entry->older));
@@ -252,8 +253,8 @@ class SnapshotWriter {
   static void prefetch_ahead(const Slot<Row>& previous, const Slot<Row>& slot) noexcept {
     const auto here = reinterpret_cast<std::uintptr_t>(&slot);
     const auto there = here + prefetch_distance * (here - reinterpret_cast<std::uintptr_t>(&previous));
-    __builtin_prefetch(reinterpret_cast<const void*>(there));
-    __builtin_prefetch(reinterpret_cast<const void*>(there + sizeof slot));
+    detail::prefetch(reinterpret_cast<const void*>(there));
+    detail::prefetch(reinterpret_cast<const void*>(there + sizeof slot));
   }
   void put_links(std::byte* to, const Slot<Row>& slot) {
     put_number(put_number(to, reference_to(slot.newest)), slot.order);
