@@ -33,9 +33,9 @@ using Store = kf::Store<Table>;
 using Batches = std::vector<std::vector<Payment>>;
 
 struct Options {
-  std::size_t rows = 100'000;          // in the table before the first batch
+  std::size_t rows = 100'000;  // in the table before the first batch
   std::size_t rounds = 9;
-  std::size_t commits = 1'000'000;     // that are recovered
+  std::size_t commits = 1'000'000;  // that are recovered
   std::filesystem::path directory = std::filesystem::temp_directory_path() / "keyfold-store-bench";
 };
 
@@ -48,7 +48,8 @@ struct Goal {
 std::vector<Goal> goals;
 
 double wall_nanoseconds() {
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 /// An empty directory.
@@ -141,7 +142,8 @@ void commits(benchmark::State& state, const Options& options) {
 #endif
   const auto round = [&](bool warm_up) {
     batches.clear();
-    for (std::size_t i = 0; i < round_rows / batch_size; ++i) batches.push_back(workload.next_batch(batch_size));
+    for (std::size_t i = 0; i < round_rows / batch_size; ++i)
+      batches.push_back(workload.next_batch(batch_size));
     return contest.round(warm_up);
   };
   round(true);
@@ -163,7 +165,9 @@ void synced_commits(benchmark::State& state, const Options& options) {
   store.append(workload.table());
   std::vector<double> ours;
   std::vector<double> theirs;
-  const auto per_second = [](double nanoseconds) { return static_cast<double>(round_commits) / nanoseconds * 1e9; };
+  const auto per_second = [](double nanoseconds) {
+    return static_cast<double>(round_commits) / nanoseconds * 1e9;
+  };
 #ifdef KEYFOLD_BENCH_SQLITE
   StoredPayments sqlite(fresh(options, "sqlite") / "payments.db", Synchronous::full);
   sqlite.upsert(workload.table());

@@ -11,10 +11,17 @@ namespace keyfold::detail {
 
 using Bytes = std::vector<std::byte>;
 
+/// Returns the place behind it. Requires: sizeof(Number) bytes at `to`.
+template <std::unsigned_integral Number>
+std::byte* put_number_at(std::byte* to, Number number) noexcept {
+  for (std::size_t i = 0; i < sizeof(Number); ++i) to[i] = static_cast<std::byte>(number >> (8 * i) & 0xFFU);
+  return to + sizeof(Number);
+}
+
 template <std::unsigned_integral Number>
 void append_number(Bytes& out, Number number) {
-  for (std::size_t i = 0; i < sizeof(Number); ++i)
-    out.push_back(static_cast<std::byte>(number >> (8 * i) & 0xFFU));
+  out.resize(out.size() + sizeof(Number));
+  detail::put_number_at(out.data() + out.size() - sizeof(Number), number);
 }
 
 /// Requires: sizeof(Number) bytes at `from`.

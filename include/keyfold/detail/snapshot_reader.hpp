@@ -317,10 +317,16 @@ class SnapshotReader {
         continue;
       }
       require(record->table_size == size, "a version has another number of rows than was told");
-      for (const auto* entry = record->block.first(); entry != nullptr; entry = record->block.next(entry)) {
-        size += entry->leaves_row() ? 0U : 1U;
-        size -= entry->has_before() ? 0U : 1U;
-      }
+      std::array<std::size_t, 5> kinds{};
+      for (const auto* entry = record->block.first(); entry != nullptr; entry = record->block.next(entry))
+        ++kinds[static_cast<std::size_t>(entry->kind())];
+      const auto [inserts, updates, erases, departures, arrivals] = kinds;
+      const Metrics& metrics = record->metrics;
+      require(metrics.inserted == inserts && metrics.updated == updates + departures &&
+                  metrics.deleted == erases && departures == arrivals,
+              "the counts of a version are not those of its changes");
+      size += erases;
+      size -= inserts;
       require(size <= header_.rows + header_.entries, "a version has more rows than there are");
     }
     require(log_.oldest > 0 || size == 0, "version 0 has rows");
