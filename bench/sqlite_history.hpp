@@ -49,8 +49,8 @@ class Statement {
 
 class SqliteDatabase {
  public:
-  explicit SqliteDatabase(const std::string& schema) {
-    if (sqlite3_open(":memory:", &handle_) != SQLITE_OK) throw std::runtime_error("cannot open SQLite");
+  explicit SqliteDatabase(const std::string& schema, const std::string& file = ":memory:") {
+    if (sqlite3_open(file.c_str(), &handle_) != SQLITE_OK) throw std::runtime_error("cannot open SQLite");
     if (sqlite3_exec(handle_, schema.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
       throw std::runtime_error(sqlite3_errmsg(handle_));
   }

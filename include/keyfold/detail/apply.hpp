@@ -4,6 +4,7 @@
 #include <keyfold/detail/commit_note.hpp>
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/plan.hpp>
+#include <keyfold/detail/prefetch.hpp>
 #include <keyfold/detail/validate.hpp>
 
 #include <algorithm>
@@ -121,7 +122,7 @@ class Applier {
   void prefetch(std::size_t i) const noexcept {
     if (i >= plan_.entries.size()) return;
     const Entry& entry = plan_.entries[i];
-    if (entry.slot != nullptr) __builtin_prefetch(entry.slot->newest, 1);
+    if (entry.slot != nullptr) detail::prefetch_to_write(entry.slot->newest);
     if (entry.arrives_at_key()) core_.keys.prefetch(entry.hash_after);
   }
 

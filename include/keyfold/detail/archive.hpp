@@ -53,8 +53,24 @@ void require_allowed(Enum value) {
 template <class T>
 std::byte* put_fixed(std::byte* to, const T& value);
 
+/// Whether columns follow each other in memory as they are listed. Compilers know.
 template <auto... Members, class Row>
-std::byte* put_fixed_columns(MemberList<Members...>, std::byte* to, const Row& row) {
+bool are_in_a_row(MemberList<Members...>, const Row& row) noexcept {
+  const auto* at = reinterpret_cast<const std::byte*>(&row);
+  return ((reinterpret_cast<const std::byte*>(&(row.*Members)) ==
+           std::exchange(at, at + detail::encoded_size<member_t<Members>>())) &&
+          ...);
+}
+
+template <auto... Members, class Row>
+std::byte* put_fixed_columns(MemberList<Members...> columns, std::byte* to, const Row& row) {
+  if constexpr (detail::is_bitwise<Row>()) {
+    constexpr std::size_t size = detail::encoded_size<Row>();
+    if (detail::are_in_a_row(columns, row)) {
+      std::memcpy(to, &row, size);
+      return to + size;
+    }
+  }
   ((to = detail::put_fixed(to, row.*Members)), ...);
   return to;
 }
@@ -101,10 +117,17 @@ template <class T>
 const std::byte* get_fixed(const ByteReader& in, const std::byte* from, T& value);
 
 template <auto... Members, class Row>
-const std::byte* get_fixed_columns(MemberList<Members...>, const ByteReader& in, const std::byte* from,
-                                   Row& row) {
+const std::byte* get_fixed_columns(MemberList<Members...> columns, const ByteReader& in,
+                                   const std::byte* from, Row& row) {
   static_assert((!std::is_const_v<member_t<Members>> && ...),
                 "keyfold: a column that is const cannot be loaded");
+  if constexpr (detail::is_bitwise<Row>()) {
+    constexpr std::size_t size = detail::encoded_size<Row>();
+    if (detail::are_in_a_row(columns, row)) {
+      std::memcpy(static_cast<void*>(&row), from, size);
+      return from + size;
+    }
+  }
   ((from = detail::get_fixed(in, from, row.*Members)), ...);
   return from;
 }

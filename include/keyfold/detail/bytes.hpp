@@ -50,7 +50,7 @@ class ByteBuffer {
   }
 
  private:
-  void grow(std::size_t count) {
+  [[gnu::noinline]] void grow(std::size_t count) {
     const std::size_t wanted = std::max({size_ + count, capacity_ * 2, std::size_t{256}});
     std::unique_ptr<std::byte[]> larger(new std::byte[wanted]);
     if (size_ != 0) std::memcpy(larger.get(), data_.get(), size_);
@@ -84,7 +84,7 @@ class ByteReader {
 
   /// The next `count` bytes. Throws DecodeError if there are fewer.
   const std::byte* take(std::size_t count) {
-    if (count > left()) fail("it ends too early");
+    if (count > left()) fail_early();
     return std::exchange(at_, at_ + count);
   }
 
@@ -101,6 +101,8 @@ class ByteReader {
   }
 
  private:
+  [[noreturn]] [[gnu::noinline]] void fail_early() const { fail("it ends too early"); }
+
   const std::byte* first_ = nullptr;
   const std::byte* at_ = nullptr;
   const std::byte* end_ = nullptr;

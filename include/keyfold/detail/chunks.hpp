@@ -98,9 +98,7 @@ class ChunkReader {
 
   /// The next element, of which there is at least one byte.
   ByteReader& element() {
-    while (payload_.left() == 0) {
-      if (next() != ChunkKind::data) fail("it ends before all of it was told");
-    }
+    if (payload_.left() == 0) next_data();
     return payload_;
   }
 
@@ -145,6 +143,12 @@ class ChunkReader {
     const auto format = detail::load_number<std::uint32_t>(&preamble[8]);
     if (format != snapshot_format)
       throw UnsupportedFormat("the snapshot '" + file_ + "'", format, snapshot_format);
+  }
+
+  [[gnu::noinline]] void next_data() {
+    while (payload_.left() == 0) {
+      if (next() != ChunkKind::data) fail("it ends before all of it was told");
+    }
   }
 
   ChunkKind next() {

@@ -11,6 +11,7 @@
 #include <boost/serialization/wrapper.hpp>
 
 #include <array>
+#include <bit>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -275,6 +276,32 @@ consteval std::size_t encoded_size() {
 /// Values that are written to memory with one check for room.
 template <class T>
 concept FixedSize = encoded_size<T>() != varying;
+
+template <class T>
+consteval bool is_bitwise();
+
+template <class List>
+inline constexpr bool are_bitwise = false;
+template <auto... Members>
+inline constexpr bool are_bitwise<MemberList<Members...>> = (is_bitwise<member_t<Members>>() && ...);
+
+/// Whether the bytes of T in memory are those in a file, if its columns stand in memory as they are listed
+/// and without gaps, and any bytes will do.
+template <class T>
+consteval bool is_bitwise() {
+  constexpr CodecKind kind = codec_kind_v<T>;
+  if constexpr (std::endian::native != std::endian::little || !std::is_trivially_copyable_v<T>) {
+    return false;
+  } else if constexpr (kind == CodecKind::number) {
+    return true;
+  } else if constexpr (kind == CodecKind::duration || kind == CodecKind::time_point) {
+    return sizeof(T) == detail::encoded_size<T>();
+  } else if constexpr (kind == CodecKind::record) {
+    return are_bitwise<columns_list<T>>;
+  } else {
+    return false;
+  }
+}
 
 /// What the bits of a described enum may be: those of its enumerators, so that flags can be combined.
 template <class Enum>

@@ -54,11 +54,8 @@ class CoreCopy {
   }
 
   LogBlock<Row> copy_block(const LogBlock<Row>& from) {
-    std::size_t bare = 0;
-    std::size_t images = 0;
-    for (const Entry* entry = from.first(); entry != nullptr; entry = from.next(entry))
-      ++(entry->has_before() ? images : bare);
-    LogBlock<Row> to(bare, images);
+    const EntryCounts counts = from.counts();
+    LogBlock<Row> to(counts.bare, counts.images);
     for (const Entry* entry = from.first(); entry != nullptr; entry = from.next(entry)) {
       entries_[entry] = entry->has_before() ? to.add(entry->kind(), entry->version(), nullptr,
                                                      Holder<Row>(entry->before().get()))

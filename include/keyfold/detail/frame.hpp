@@ -147,28 +147,36 @@ struct FrameHeader {
                        detail::load_number<std::uint32_t>(at + 24)};
   }
 
-  /// Appends a frame to `out`; it is to stand at `offset` of the log `id`.
+  /// Writes the header of a frame, in front of its payload; it is to stand at `offset` of the log `id`.
+  template <class Checks>
+  static void put(std::span<std::byte> frame, std::uint64_t id, std::uint64_t offset, std::uint64_t number,
+                  std::uint64_t durable) {
+    const ByteSpan payload = frame.subspan(size);
+    std::byte* const to = frame.data();
+    detail::store_number(to, magic);
+    detail::store_number(to + 4, static_cast<std::uint32_t>(payload.size()));
+    detail::store_number(to + 8, number);
+    detail::store_number(to + 16, durable);
+    detail::store_number(to + 24, Checks::sum(payload));
+    detail::store_number(to + 28, header_sum<Checks>(frame.first(size - 4), id, offset));
+  }
+
+  /// Appends a frame to `out`.
   template <class Checks>
   static void append_frame(Bytes& out, std::uint64_t id, std::uint64_t offset, std::uint64_t number,
                            std::uint64_t durable, ByteSpan payload) {
     const std::size_t start = out.size();
-    detail::put_number(out, magic);
-    detail::put_number(out, static_cast<std::uint32_t>(payload.size()));
-    detail::put_number(out, number);
-    detail::put_number(out, durable);
-    detail::put_number(out, Checks::sum(payload));
-    detail::put_number(out, header_sum<Checks>(ByteSpan(out).subspan(start), id, offset));
+    out.resize(start + size);
     out.insert(out.end(), payload.begin(), payload.end());
+    put<Checks>(std::span(out).subspan(start), id, offset, number, durable);
   }
 
  private:
   template <class Checks>
   static std::uint32_t header_sum(ByteSpan header, std::uint64_t id, std::uint64_t offset) {
     std::array<std::byte, 16> place{};
-    for (std::size_t i = 0; i < 8; ++i) {
-      place[i] = static_cast<std::byte>(id >> (8 * i) & 0xFFU);
-      place[8 + i] = static_cast<std::byte>(offset >> (8 * i) & 0xFFU);
-    }
+    detail::store_number(place.data(), id);
+    detail::store_number(place.data() + 8, offset);
     return Checks::sum(header, Checks::sum(place));
   }
 };

@@ -32,8 +32,12 @@ class SnapshotSink {
 
   void write(ByteSpan bytes) {
     length_ += bytes.size();
+    if (bytes.size() >= direct_size) {
+      put(buffer_);
+      buffer_.clear();
+      return put(bytes);
+    }
     buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
-    if (buffer_.size() >= flush_size) flush();
   }
 
   /// Bytes written so far.
@@ -48,12 +52,11 @@ class SnapshotSink {
   }
 
  private:
-  static constexpr std::size_t flush_size = std::size_t{1} << 20U;
+  static constexpr std::size_t direct_size = std::size_t{4} << 10U;  // so much is not copied
 
-  void flush() {
-    sum_ = Checks::sum(buffer_, sum_);
-    detail::write_all(disk_, file_, buffer_);
-    buffer_.clear();
+  void put(ByteSpan bytes) {
+    sum_ = Checks::sum(bytes, sum_);
+    detail::write_all(disk_, file_, bytes);
   }
 
   Disk& disk_;
@@ -85,20 +88,26 @@ class Journal {
 
   /// Appends a frame, which is not durable before sync(). Throws IoError: it is not there; StoreFailed.
   void append(ByteSpan payload) {
-    if (payload.size() > std::numeric_limits<std::uint32_t>::max())
+    frame_.resize(FrameHeader::size);
+    frame_.insert(frame_.end(), payload.begin(), payload.end());
+    append_in_place(frame_);
+  }
+
+  /// The same without a copy: `frame` has room for the header in front of the payload.
+  void append_in_place(std::span<std::byte> frame) {
+    if (frame.size() - FrameHeader::size > std::numeric_limits<std::uint32_t>::max())
       throw std::length_error("keyfold: one commit may take at most 4 GiB in the log");
     const std::lock_guard guard(mutex_);
     require_writable();
-    frame_.clear();
-    FrameHeader::append_frame<Checks>(frame_, id_, size_, last_ + 1, durable_, payload);
+    FrameHeader::put<Checks>(frame, id_, size_, last_ + 1, durable_);
     unsynced_ = true;
     try {
-      detail::write_all(disk_, log_, frame_);
+      detail::write_all(disk_, log_, frame);
     } catch (...) {
       take_back();
       throw;
     }
-    size_ += frame_.size();
+    size_ += frame.size();
     ++last_;
   }
 

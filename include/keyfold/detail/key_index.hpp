@@ -1,13 +1,26 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/prefetch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
 namespace keyfold::detail {
+
+/// An item and the hash of its key.
+template <class Item>
+struct Hashed {
+  std::uint64_t hash = 0;
+  Item* item = nullptr;
+};
 
 /// An open-addressing index from 64-bit hashes to items that live elsewhere. Linear probing with
 /// backward-shift deletion (Knuth, The Art of Computer Programming 3, 6.4, algorithm R), so there are no
@@ -30,8 +43,8 @@ class KeyIndex {
 
   /// Starts loading what find(hash) reads first.
   void prefetch(std::uint64_t hash) const noexcept {
-    if (!current_.empty()) __builtin_prefetch(&current_[home(current_, hash)]);
-    if (!previous_.empty()) __builtin_prefetch(&previous_[home(previous_, hash)]);
+    if (!current_.empty()) detail::prefetch(&current_[home(current_, hash)]);
+    if (!previous_.empty()) detail::prefetch(&previous_[home(previous_, hash)]);
   }
 
   /// The first item that find(hash) would compare: worth a prefetch, no answer.
@@ -74,6 +87,26 @@ class KeyIndex {
     migrate(positions_per_insert);
   }
 
+  /// Inserts items by their places, so that memory is walked from the front to the back: a place found by
+  /// chance costs a search of the page tables. Returns an item for which `equal(item, other)` holds with one
+  /// that is there, or null. Requires: reserved room; an index that has not grown since it was empty;
+  /// `sorted` as large as `items`.
+  template <class Equal>
+  Item* insert_new(std::span<const Hashed<Item>> items, std::span<Hashed<Item>> sorted, Equal equal) {
+    if (items.empty()) return nullptr;
+    assert(previous_.empty() && size_ + items.size() <= limit(current_.size()));
+    sort_by_place(items, sorted);
+    for (const Hashed<Item>& added : sorted.first(items.size())) {
+      std::size_t at = home(current_, added.hash);
+      for (; current_[at].item != nullptr; at = next(current_, at)) {
+        if (current_[at].hash == added.hash && equal(*added.item, *current_[at].item)) return added.item;
+      }
+      current_[at] = added;
+      ++size_;
+    }
+    return nullptr;
+  }
+
   /// Requires: the item is in the index with this hash.
   void erase(std::uint64_t hash, const Item* item) noexcept {
     auto& table = entry_of(current_, hash, item) != nullptr ? current_ : previous_;
@@ -103,10 +136,7 @@ class KeyIndex {
   std::size_t bytes() const noexcept { return (current_.capacity() + previous_.capacity()) * sizeof(Entry); }
 
  private:
-  struct Entry {
-    std::uint64_t hash = 0;
-    Item* item = nullptr;  // null: free
-  };
+  using Entry = Hashed<Item>;          // item null: free
   using Entries = std::vector<Entry>;  // its size is a power of two, or 0
 
   static constexpr std::size_t minimum_capacity = 16;
@@ -137,6 +167,18 @@ class KeyIndex {
     std::size_t at = home(table, hash);
     while (table[at].item != nullptr && table[at].item != item) at = next(table, at);
     return table[at].item != nullptr ? &table[at] : nullptr;
+  }
+
+  // By the highest bits of the place only.
+  void sort_by_place(std::span<const Entry> items, std::span<Entry> sorted) const noexcept {
+    constexpr std::size_t digit_bits = 8;
+    const std::size_t place_bits = std::bit_width(current_.size()) - 1;
+    const std::size_t shift = std::max(place_bits, digit_bits) - digit_bits;
+    const auto digit = [&](const Entry& entry) { return home(current_, entry.hash) >> shift; };
+    std::array<std::size_t, (std::size_t{1} << digit_bits) + 1> starts{};
+    for (const Entry& entry : items) ++starts[digit(entry) + 1];
+    for (std::size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
+    for (const Entry& entry : items) sorted[starts[digit(entry)]++] = entry;
   }
 
   void place(std::uint64_t hash, Item* item) noexcept {

@@ -113,6 +113,12 @@ struct LogEntry {
   std::uint64_t newer_ = 0;
 };
 
+/// How many entries of a block have a before image, and how many have none.
+struct EntryCounts {
+  std::size_t bare = 0;
+  std::size_t images = 0;
+};
+
 /// The entries of one commit, in one allocation made before the commit; adding them cannot fail.
 template <class Row>
 class LogBlock {
@@ -127,10 +133,12 @@ class LogBlock {
   LogBlock(LogBlock&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),
         used_(std::exchange(other.used_, 0)),
+        bare_(std::exchange(other.bare_, 0)),
         capacity_(std::exchange(other.capacity_, 0)) {}
   LogBlock& operator=(LogBlock other) noexcept {
     std::swap(data_, other.data_);
     std::swap(used_, other.used_);
+    std::swap(bare_, other.bare_);
     std::swap(capacity_, other.capacity_);
     return *this;
   }
@@ -149,6 +157,7 @@ class LogBlock {
     assert(used_ + Entry::bare_size <= capacity_);
     auto* entry = ::new (data_ + used_) Entry(kind, version, older);
     used_ += entry->size();
+    bare_ += entry->has_before() ? 0U : 1U;
     return entry;
   }
 
@@ -167,6 +176,10 @@ class LogBlock {
     return offset == used_ ? nullptr : entry_at(offset);
   }
 
+  EntryCounts counts() const noexcept {
+    return {bare_, (used_ - bare_ * Entry::bare_size) / Entry::image_size};
+  }
+
   std::size_t bytes() const noexcept { return capacity_; }
 
  private:
@@ -178,6 +191,7 @@ class LogBlock {
 
   std::byte* data_ = nullptr;
   std::size_t used_ = 0;
+  std::size_t bare_ = 0;  // entries without a before image
   std::size_t capacity_ = 0;
 };
 

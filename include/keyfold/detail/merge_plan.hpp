@@ -7,6 +7,7 @@
 #include <keyfold/detail/merge_actions.hpp>
 #include <keyfold/detail/merge_syntax.hpp>
 #include <keyfold/detail/plan.hpp>
+#include <keyfold/detail/prefetch.hpp>
 #include <keyfold/detail/source_key.hpp>
 #include <keyfold/detail/source_rows.hpp>
 #include <keyfold/duplicates.hpp>
@@ -164,7 +165,7 @@ class MergePlanner : MergeActions<CoreType> {
     }
     if constexpr (Key::by_key) {
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (const SlotType* likely = core_.keys.candidate(hashes[i])) __builtin_prefetch(likely);
+        if (const SlotType* likely = core_.keys.candidate(hashes[i])) detail::prefetch(likely);
       }
     }
     for (std::size_t i = 0; i < rows.size(); ++i) take(rows[i], first + i, hashes[i]);

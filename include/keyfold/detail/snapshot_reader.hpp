@@ -51,9 +51,15 @@ class SnapshotReader {
     bool empty_version_pinned;
   };
 
+  /// An entry, by its number, and what it says of the one below it.
+  struct Link {
+    std::size_t entry;
+    std::uint64_t older;
+  };
+
   static constexpr std::size_t least_entry = 9;       // kind, older
   static constexpr std::size_t least_remembered = 5;  // without the key
-  static constexpr std::size_t rows_at_a_time = 16;   // looked up together
+  static constexpr std::uint64_t min_keys_at_once = 65536;
 
   void read() {
     read_header();
@@ -62,7 +68,6 @@ class SnapshotReader {
     check_log();
     read_rows();
     find_graves();
-    check_chains();
     check_secondaries(std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
     read_names();
     read_remembered();
@@ -75,6 +80,7 @@ class SnapshotReader {
     return *in_;
   }
   [[noreturn]] void fail(const std::string& what_is_wrong) const { in_->fail(what_is_wrong); }
+  [[noreturn]] [[gnu::noinline]] void fail(const char* what_is_wrong) const { in_->fail(what_is_wrong); }
   void require(bool holds, const char* what_is_wrong) const {
     if (!holds) fail(what_is_wrong);
   }
@@ -140,7 +146,6 @@ class SnapshotReader {
 
   void read_log() {
     entries_.reserve(header_.entries);
-    older_.reserve(header_.entries);
     log_.retired.reserve(header_.retired);
     for (std::uint64_t i = 0; i < header_.retired; ++i) {
       element();
@@ -211,7 +216,8 @@ class SnapshotReader {
     const std::uint8_t number = detail::get_u8(in);
     require(number <= static_cast<std::uint8_t>(LogKind::rekey_in), "a change has an unknown kind");
     const auto kind = static_cast<LogKind>(number);
-    older_.push_back(detail::get_u64(in));
+    if (const std::uint64_t older = detail::get_u64(in); older != 0)
+      links_.push_back({entries_.size(), older});
     const Version version = block_version ? *block_version : detail::get_u64(in);
     require(version > 0 && (block_version || version < log_.oldest), "a change has an impossible version");
     const bool has_before = kind != LogKind::insert && kind != LogKind::rekey_in;
@@ -266,10 +272,9 @@ class SnapshotReader {
 
   void link_entries() {
     reached_.resize(entries_.size());
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (older_[i] == 0) continue;
-      Entry& entry = *entries_[i];
-      Entry& older = *take_below(older_[i]);
+    for (const Link& link : links_) {
+      Entry& entry = *entries_[link.entry];
+      Entry& older = *take_below(link.older);
       if (entry.has_before()) {
         require(older.version() < entry.version() && may_stand_below_row(older),
                 "changes of a key do not fit");
@@ -279,7 +284,7 @@ class SnapshotReader {
       entry.older = &older;
       if (older.leaves_row()) older.set_newer(&entry);
     }
-    older_ = {};
+    links_ = {};
   }
 
   void check_log() {
@@ -318,42 +323,37 @@ class SnapshotReader {
         continue;
       }
       require(record->table_size == size, "a version has another number of rows than was told");
-      require_counts(*record);
-      for (const auto* entry = record->block.first(); entry != nullptr; entry = record->block.next(entry)) {
-        size += entry->leaves_row() ? 0U : 1U;
-        size -= entry->has_before() ? 0U : 1U;
-      }
+      std::array<std::size_t, 5> kinds{};
+      for (const auto* entry = record->block.first(); entry != nullptr; entry = record->block.next(entry))
+        ++kinds[static_cast<std::size_t>(entry->kind())];
+      const auto [inserts, updates, erases, departures, arrivals] = kinds;
+      const Metrics& metrics = record->metrics;
+      require(metrics.inserted == inserts && metrics.updated == updates + departures &&
+                  metrics.deleted == erases && departures == arrivals,
+              "the counts of a version are not those of its changes");
+      size += erases;
+      size -= inserts;
       require(size <= header_.rows + header_.entries, "a version has more rows than there are");
     }
     require(log_.oldest > 0 || size == 0, "version 0 has rows");
-  }
-
-  void require_counts(const CommitRecord<Row>& record) const {
-    std::size_t inserted = 0;
-    std::size_t updated = 0;
-    std::size_t deleted = 0;
-    for (const auto* entry = record.block.first(); entry != nullptr; entry = record.block.next(entry)) {
-      const LogKind kind = entry->kind();
-      inserted += kind == LogKind::insert ? 1U : 0U;
-      updated += kind == LogKind::update || kind == LogKind::rekey_in ? 1U : 0U;
-      deleted += kind == LogKind::erase ? 1U : 0U;
-    }
-    const Metrics& told = record.metrics;
-    require(inserted == told.inserted && updated == told.updated && deleted == told.deleted,
-            "the counts of a commit are not those of its changes");
   }
 
   // --- Rows ---
 
   void read_rows() {
     core_->keys.reserve(header_.rows);
+    keyless_.reserve(
+        std::clamp<std::uint64_t>(header_.rows, 1, std::max(min_keys_at_once, header_.rows / 8)));
+    sorted_.resize(keyless_.capacity());
     std::uint64_t least_order = 0;
     for (std::uint64_t done = 0; done < header_.rows;) {
       tell_progress(done);
       const std::uint64_t stop = std::min<std::uint64_t>(header_.rows, done + 4096);
       for (; done < stop; ++done) read_row(least_order);
     }
-    settle();
+    index_keys();
+    keyless_ = {};
+    sorted_ = {};
     tell_progress(header_.rows);
   }
 
@@ -378,21 +378,21 @@ class SnapshotReader {
     } else {
       require(log_.oldest > 0, "a row has come without a change");
     }
-    const std::uint64_t hash = detail::hash_of(CoreType::key_of(slot.get()));
-    core_->keys.prefetch(hash);
-    unsettled_[unsettled_count_++] = {hash, &slot};
-    if (unsettled_count_ == rows_at_a_time) settle();
+    const auto key = CoreType::key_of(slot.get());
+    check_chain(key, slot.newest);
+    keyless_.push_back({detail::hash_of(key), &slot});
+    if (keyless_.size() == keyless_.capacity()) index_keys();
   }
 
-  // Rows enter the index of keys some at a time, when their places in it have come from memory.
-  void settle() {
-    const std::size_t count = std::exchange(unsettled_count_, 0);
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto [hash, slot] = unsettled_[i];
-      const auto key = CoreType::key_of(slot->get());
-      if (core_->find(key, hash) != nullptr) fail("the key " + detail::key_text(key) + " is there twice");
-      core_->keys.insert(hash, slot);
-    }
+  // Rows enter the index of keys many at a time.
+  void index_keys() {
+    const auto is_same = [](const Slot<Row>& a, const Slot<Row>& b) {
+      return detail::equal_values(CoreType::key_of(a.get()), CoreType::key_of(b.get()));
+    };
+    const Slot<Row>* const twice = core_->keys.insert_new(keyless_, sorted_, is_same);
+    if (twice != nullptr)
+      fail("the key " + detail::key_text(CoreType::key_of(twice->get())) + " is there twice");
+    keyless_.clear();
   }
 
   // --- What the rows and the log make together ---
@@ -410,14 +410,8 @@ class SnapshotReader {
       require(core_->newest_change(key, hash) == nullptr && core_->find(key, hash) == nullptr,
               "a key has two lives at once");
       core_->graves.insert(hash, &entry);
+      check_chain(key, &entry);
     }
-  }
-
-  void check_chains() const {
-    for (const Slot<Row>& slot : core_->rows) check_chain(CoreType::key_of(slot.get()), slot.newest);
-    core_->graves.for_each([this](std::uint64_t, const Entry& grave) {
-      check_chain(CoreType::key_of(grave.before().get()), &grave);
-    });
   }
 
   template <class Key>
@@ -488,10 +482,10 @@ class SnapshotReader {
   RememberedLoader<CoreType> remembered_;
   std::shared_ptr<const std::string> parameters_;
   std::vector<Entry*> entries_;
-  std::vector<std::uint64_t> older_;
-  std::vector<bool> reached_;  // by a row or a later change
-  std::array<std::pair<std::uint64_t, const Slot<Row>*>, rows_at_a_time> unsettled_{};
-  std::size_t unsettled_count_ = 0;
+  std::vector<Link> links_;
+  std::vector<bool> reached_;                     // by a row or a later change
+  std::vector<Hashed<const Slot<Row>>> keyless_;  // rows that are not in the index of keys yet
+  std::vector<Hashed<const Slot<Row>>> sorted_;   // scratch
 };
 
 /// Reads what write_snapshot() wrote: see ChunkReader for the source. Throws CorruptSnapshot, SchemaMismatch,

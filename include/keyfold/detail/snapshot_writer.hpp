@@ -3,6 +3,7 @@
 
 #include <keyfold/detail/chunks.hpp>
 #include <keyfold/detail/core.hpp>
+#include <keyfold/detail/prefetch.hpp>
 #include <keyfold/detail/schema.hpp>
 #include <keyfold/detail/sequence_writer.hpp>
 
@@ -42,20 +43,6 @@ std::vector<std::string> key_names(Parts<Members...>) {
   return {std::string(member_name<Members>)...};
 }
 
-/// How many entries of a block have a before image, and how many not.
-struct EntryCounts {
-  std::uint64_t bare = 0;
-  std::uint64_t images = 0;
-};
-
-template <class Row>
-EntryCounts count_entries(const LogBlock<Row>& block) noexcept {
-  EntryCounts counts;
-  for (const auto* entry = block.first(); entry != nullptr; entry = block.next(entry))
-    ++(entry->has_before() ? counts.images : counts.bare);
-  return counts;
-}
-
 /// The numbers of the entries of a log, found by their addresses.
 template <class Row>
 class EntryNumbers {
@@ -79,19 +66,22 @@ class EntryNumbers {
     }
     const Range& range = ranges_[last_];
     const auto offset = static_cast<std::size_t>(address - range.first);
-    if (range.stride != 0) return range.number + offset / range.stride;
+    if (range.holds == Holds::bare) return range.number + offset / Entry::bare_size;
+    if (range.holds == Holds::images) return range.number + offset / Entry::image_size;
     const auto at = std::ranges::lower_bound(range.offsets, offset);
     assert(at != range.offsets.end() && *at == offset);
     return range.number + static_cast<std::uint64_t>(at - range.offsets.begin());
   }
 
  private:
+  enum class Holds : std::uint8_t { bare, images, both };
+
   struct Range {
     const std::byte* first;
     const std::byte* end;
     std::uint64_t number;  // of its first entry
-    std::size_t stride;    // 0: entries differ in size, and their offsets are listed
-    std::vector<std::size_t> offsets;
+    Holds holds;
+    std::vector<std::size_t> offsets;  // of entries of both kinds, which differ in size
   };
 
   bool holds(std::size_t range, const std::byte* address) const noexcept {
@@ -100,14 +90,13 @@ class EntryNumbers {
   }
 
   void add(const LogBlock<Row>& block) {
+    const EntryCounts counts = block.counts();
     if (block.first() == nullptr) return;
-    const EntryCounts counts = detail::count_entries(block);
     const auto* const first = reinterpret_cast<const std::byte*>(block.first());
+    const Holds holds = counts.images == 0 ? Holds::bare : counts.bare == 0 ? Holds::images : Holds::both;
     Range range{
-        first, first + counts.bare * Entry::bare_size + counts.images * Entry::image_size, size_, 0, {}};
-    if (counts.bare == 0) range.stride = Entry::image_size;
-    if (counts.images == 0) range.stride = Entry::bare_size;
-    if (range.stride == 0) {
+        first, first + counts.bare * Entry::bare_size + counts.images * Entry::image_size, size_, holds, {}};
+    if (holds == Holds::both) {
       range.offsets.reserve(counts.bare + counts.images);
       for (const auto* entry = block.first(); entry != nullptr; entry = block.next(entry))
         range.offsets.push_back(static_cast<std::size_t>(reinterpret_cast<const std::byte*>(entry) - first));
@@ -144,12 +133,12 @@ class SnapshotWriter {
     for (const LogBlock<Row>& block : log_.retired) {
       put_counts(block);
       end_element();
-      put_entries(block, true);
+      put_entries<true>(block);
     }
     for (const CommitRecord<Row>& record : log_.records) {
       put_record(record);
       end_element();
-      put_entries(record.block, false);
+      put_entries<false>(record.block);
     }
     put_rows();
     put_names(core_.tags);
@@ -161,6 +150,8 @@ class SnapshotWriter {
   }
 
  private:
+  static constexpr std::size_t prefetch_distance = 12;  // rows
+
   ByteBuffer& out() noexcept { return chunks_.buffer(); }
 
   void end_element() {
@@ -199,7 +190,7 @@ class SnapshotWriter {
   }
 
   void put_counts(const LogBlock<Row>& block) {
-    const EntryCounts counts = detail::count_entries(block);
+    const EntryCounts counts = block.counts();
     detail::put_u64(out(), counts.bare);
     detail::put_u64(out(), counts.images);
   }
@@ -229,32 +220,53 @@ class SnapshotWriter {
     return entry == nullptr ? 0 : numbers_(entry) + 1;
   }
 
-  void put_entries(const LogBlock<Row>& block, bool is_retired) {
+  template <bool is_retired>
+  void put_entries(const LogBlock<Row>& block) {
+    constexpr std::size_t largest = 1 + 3 * sizeof(std::uint64_t);
     for (const Entry* entry = block.first(); entry != nullptr; entry = block.next(entry)) {
-      detail::put_u8(out(), static_cast<std::uint8_t>(entry->kind()));
-      detail::put_u64(out(), reference_to(entry->older));
-      if (is_retired) detail::put_u64(out(), entry->version());
-      if (!entry->leaves_row()) detail::put_u64(out(), entry->order());
+      detail::prefetch(reinterpret_cast<const std::byte*>(entry) + prefetch_distance * Entry::image_size);
+      std::byte* const start = out().extend(largest);
+      *start = static_cast<std::byte>(entry->kind());
+      std::byte* to = put_number(start + 1, reference_to(entry->older));
+      if constexpr (is_retired) to = put_number(to, entry->version());
+      if (!entry->leaves_row()) to = put_number(to, entry->order());
+      out().truncate(out().size() - (largest - static_cast<std::size_t>(to - start)));
       if (entry->has_before()) encoder_.put(entry->before().get());
       end_element();
     }
   }
 
   void put_rows() {
+    const Slot<Row>* previous = nullptr;
     for (const Slot<Row>& slot : core_.rows) {
+      if (previous != nullptr) prefetch_ahead(*previous, slot);
+      previous = &slot;
       if constexpr (FixedSize<Row>) {
-        std::byte* to = out().extend(detail::encoded_size<Row>() + 16);
-        to = detail::put_fixed(to, slot.get());
-        detail::store_number(to, reference_to(slot.newest));
-        detail::store_number(to + 8, slot.order);
+        std::byte* to = out().extend(detail::encoded_size<Row>() + 2 * sizeof(std::uint64_t));
+        put_links(detail::put_fixed(to, slot.get()), slot);
       } else {
         encoder_.put(slot.get());
-        detail::put_u64(out(), reference_to(slot.newest));
-        detail::put_u64(out(), slot.order);
+        put_links(out().extend(2 * sizeof(std::uint64_t)), slot);
       }
       ++rows_done_;
       end_element();
     }
+  }
+  // Rows that came one after the other mostly lie so in memory; then this saves waiting for each of them. A
+  // wrong guess is harmless.
+  static void prefetch_ahead(const Slot<Row>& previous, const Slot<Row>& slot) noexcept {
+    const auto here = reinterpret_cast<std::uintptr_t>(&slot);
+    const auto there = here + prefetch_distance * (here - reinterpret_cast<std::uintptr_t>(&previous));
+    detail::prefetch(reinterpret_cast<const void*>(there));
+    detail::prefetch(reinterpret_cast<const void*>(there + sizeof slot));
+  }
+  void put_links(std::byte* to, const Slot<Row>& slot) {
+    put_number(put_number(to, reference_to(slot.newest)), slot.order);
+  }
+
+  static std::byte* put_number(std::byte* to, std::uint64_t number) noexcept {
+    detail::store_number(to, number);
+    return to + sizeof number;
   }
 
   template <class Names>

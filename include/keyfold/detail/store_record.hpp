@@ -32,10 +32,11 @@ class RecordWriter {
  public:
   using Row = typename CoreType::RowType;
 
-  explicit RecordWriter(const CoreType& core) : core_(core), encoder_(buffer_) {}
+  /// In front of each record are `room` bytes that belong to whoever asked for it.
+  RecordWriter(const CoreType& core, std::size_t room) : core_(core), room_(room), encoder_(buffer_) {}
 
-  std::span<const std::byte> commit(const CommitRecord<Row>& record, const std::vector<AppNumber>& once,
-                                    const Plan<Row>& plan) {
+  std::span<std::byte> commit(const CommitRecord<Row>& record, const std::vector<AppNumber>& once,
+                              const Plan<Row>& plan) {
     begin(RecordKind::commit);
     detail::put_u64(buffer_, record.version);
     detail::put_number(buffer_, std::int64_t{record.timestamp.time_since_epoch().count()});
@@ -50,34 +51,36 @@ class RecordWriter {
     }
     put_updates(plan.sequences.get());
     for (const Planned<Row>& entry : plan.entries) put_change(entry);
-    return buffer_.bytes();
+    return whole();
   }
+
   /// Empty if there is nothing to remember.
-  std::span<const std::byte> remember(const SequenceUpdate& update) {
+  std::span<std::byte> remember(const SequenceUpdate& update) {
     begin(RecordKind::remember);
-    return put_updates(&update) != 0 ? buffer_.bytes() : std::span<const std::byte>();
+    return put_updates(&update) != 0 ? whole() : std::span<std::byte>();
   }
-  std::span<const std::byte> tag(std::string_view name, Version version) {
+  std::span<std::byte> tag(std::string_view name, Version version) {
     begin(RecordKind::tag);
     detail::put_text(buffer_, name);
     detail::put_u64(buffer_, version);
-    return buffer_.bytes();
+    return whole();
   }
-  std::span<const std::byte> untag(std::string_view name) {
+  std::span<std::byte> untag(std::string_view name) {
     begin(RecordKind::untag);
     detail::put_text(buffer_, name);
-    return buffer_.bytes();
+    return whole();
   }
-  std::span<const std::byte> expire(Version first) {
+  std::span<std::byte> expire(Version first) {
     begin(RecordKind::expire);
     detail::put_u64(buffer_, first);
-    return buffer_.bytes();
+    return whole();
   }
 
  private:
   // Each record says what retention had let go of when it was made.
   void begin(RecordKind kind) {
     buffer_.clear();
+    buffer_.extend(room_);
     detail::put_u8(buffer_, static_cast<std::uint8_t>(kind));
     detail::put_u64(buffer_, core_.log->oldest);
   }
@@ -128,7 +131,10 @@ class RecordWriter {
     return entry.fresh != nullptr ? entry.fresh->get() : entry.after->get();
   }
 
+  std::span<std::byte> whole() noexcept { return {buffer_.data(), buffer_.size()}; }
+
   const CoreType& core_;
+  std::size_t room_;
   ByteBuffer buffer_;
   Encoder encoder_;
 };

@@ -156,7 +156,7 @@ class StoreJournal final : public CommitJournal<typename CoreType::RowType> {
   StoreJournal(CoreType& core, Disk& disk, const JournalImage& image, Durability durability,
                std::uint64_t checkpoint_bytes)
       : core_(core),
-        records_(core),
+        records_(core, FrameHeader::size),
         journal_(disk, image),
         durability_(durability),
         checkpoint_bytes_(checkpoint_bytes),
@@ -230,8 +230,8 @@ class StoreJournal final : public CommitJournal<typename CoreType::RowType> {
 
  private:
   template <class Describe>
-  void write(std::span<const std::byte> record, Describe describe) {
-    journal_.append(record);
+  void write(std::span<std::byte> frame, Describe describe) {
+    journal_.append_in_place(frame);
     if (durability_.mode != Durability::Mode::every_commit) return;
     try {
       journal_.sync();
@@ -241,10 +241,10 @@ class StoreJournal final : public CommitJournal<typename CoreType::RowType> {
   }
 
   template <class Describe>
-  void write_other(std::span<const std::byte> record, Describe describe) {
+  void write_other(std::span<std::byte> frame, Describe describe) {
     other_frames_.push_back(journal_.last() + 1);
     try {
-      write(record, describe);
+      write(frame, describe);
     } catch (const CommitInDoubt&) {
       throw;
     } catch (...) {

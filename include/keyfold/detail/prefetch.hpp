@@ -1,0 +1,19 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+namespace keyfold::detail {
+
+// Whoever calls a function that does nothing but prefetch calls, for GCC, a function without effect, and the
+// call goes. The empty statement is an effect.
+
+/// Starts loading what stands there. Any address will do.
+inline void prefetch(const void* address) noexcept {
+  __builtin_prefetch(address);
+  asm volatile("");
+}
+inline void prefetch_to_write(const void* address) noexcept {
+  __builtin_prefetch(address, 1);
+  asm volatile("");
+}
+
+}  // namespace keyfold::detail
