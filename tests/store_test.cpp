@@ -138,6 +138,11 @@ TEST_CASE("a directory has one store at a time") {
     const auto gone = std::move(moved);
   }
   CHECK(FileStore::open(directory.path).table().size() == 2);
+  auto closed = FileStore::open(directory.path);
+  closed.close();
+  CHECK(FileStore::open(directory.path).table().size() == 2);
+  CHECK(closed.table().size() == 2);
+  CHECK_THROWS_AS(closed.insert({3, "mug", {}}), kf::StoreFailed);
 }
 
 TEST_CASE("after a kill everything is there, and the store is not clean") {

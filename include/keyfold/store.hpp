@@ -172,8 +172,9 @@ class Store : public Writes<Store<TableType, Disk>, TableType, typename detail::
   /// if they do not lead to the present version. O(rows + history + log).
   Verified verify() const { return state_->verify(); }
 
-  /// Ends writing, and vouches for the files: from then on each flipped bit is detected. Throws IoError,
-  /// StoreFailed; the store is then opened as after a crash.
+  /// Ends writing, vouches for the files, so that from then on each flipped bit is detected, and unlocks the
+  /// directory. Throws IoError, StoreFailed; the store is then opened as after a crash. The second time
+  /// nothing happens.
   void close() { state_->close(); }
 
   /// Copies what can be read of a damaged store into a new one, in a directory that has none: the snapshot,
@@ -221,7 +222,8 @@ struct Store<TableType, Disk>::State {
   }
 
   void close() {
-    if (std::exchange(closed, true)) return;
+    if (!lock) return;
+    const auto released = std::exchange(lock, std::nullopt);
     journal.close();
   }
 
@@ -237,12 +239,11 @@ struct Store<TableType, Disk>::State {
   }
 
   Disk disk;
-  typename Disk::Lock lock;
+  std::optional<typename Disk::Lock> lock;  // until it is closed
   Recovery recovery;
   bool same_schema = true;  // the program's and that of the log
   Table table;              // sets the two above
   StoreJournal journal;     // uses the disk and the table
-  bool closed = false;
 
  private:
   // The image is needed while the members are made, and not afterwards.
