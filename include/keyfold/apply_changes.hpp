@@ -4,6 +4,7 @@
 #include <keyfold/detail/commit_note.hpp>
 #include <keyfold/detail/feed.hpp>
 #include <keyfold/detail/feed_planner.hpp>
+#include <keyfold/detail/write_input.hpp>
 #include <keyfold/fwd.hpp>
 #include <keyfold/merge.hpp>
 
@@ -27,11 +28,8 @@ class [[nodiscard("nothing happens before execute() or preview()")]] ApplyChange
   using Row = typename Feed::Row;
   using Source = typename Feed::Source;
 
-  ApplyChanges(Target& target, SourceRange&& source, Feed feed, detail::CommitNote note)
-      : target_(&target),
-        source_(std::forward<SourceRange>(source)),
-        feed_(std::move(feed)),
-        note_(std::move(note)) {}
+  ApplyChanges(detail::WriteInput<Target, SourceRange>&& input, Feed feed)
+      : input_(std::move(input)), feed_(std::move(feed)) {}
 
   /// The key of an event, part by part. Default: its members named like the parts of the table's key. With
   /// scd2<>(): without `valid_from`.
@@ -126,13 +124,13 @@ class [[nodiscard("nothing happens before execute() or preview()")]] ApplyChange
 
   /// Stored with the commit. A load with metadata makes a version even if it changes nothing.
   ApplyChanges metadata(std::string text) && {
-    note_.metadata = std::move(text);
+    input_.note.metadata = std::move(text);
     return std::move(*this);
   }
 
   /// As MergeBuilder::once().
   ApplyChanges once(std::string app, std::uint64_t number) && {
-    note_.once = {{std::move(app), number}};
+    input_.note.once = {{std::move(app), number}};
     return std::move(*this);
   }
 
@@ -143,12 +141,12 @@ class [[nodiscard("nothing happens before execute() or preview()")]] ApplyChange
   /// Throws: InvalidSequence, InvalidKey, SequenceTie, FeedMismatch, UniqueViolation, ValueOutOfRange, and
   /// whatever the source, the conditions and the rows throw. Strong guarantee for the table and for what it
   /// remembers. Complexity: see docs/apply_changes.md.
-  MergeResult<Row> execute() && { return execute_as<SourceRange>(std::move(note_)); }
-  MergeResult<Row> execute() & { return execute_as<SourceRange&>(note_); }
+  MergeResult<Row> execute() && { return execute_as<SourceRange>(std::move(input_.note)); }
+  MergeResult<Row> execute() & { return execute_as<SourceRange&>(input_.note); }
 
   /// What execute() would do, with all its errors, without doing it. A single-pass source is read all the
   /// same, so that nothing is left to execute.
-  [[nodiscard]] ChangeSet<Row> preview() { return target_->preview_plan(planner<SourceRange&>()); }
+  [[nodiscard]] ChangeSet<Row> preview() { return input_.target->preview_plan(planner<SourceRange&>()); }
 
  private:
   using Core = typename Target::CoreType;
@@ -156,8 +154,7 @@ class [[nodiscard("nothing happens before execute() or preview()")]] ApplyChange
   template <class Option>
   auto with(Option option) && {
     auto feed = std::move(feed_).with(std::move(option));
-    return ApplyChanges<Target, SourceRange, decltype(feed)>(*target_, std::forward<SourceRange>(source_),
-                                                             std::move(feed), std::move(note_));
+    return ApplyChanges<Target, SourceRange, decltype(feed)>(std::move(input_), std::move(feed));
   }
 
   template <bool only, auto... Members>
@@ -173,7 +170,7 @@ class [[nodiscard("nothing happens before execute() or preview()")]] ApplyChange
 
   template <class Declared>
   auto planner() {
-    return [this](auto& plan) { Planner<Declared>(target_->core(), feed_, plan).run(source_); };
+    return [this](auto& plan) { Planner<Declared>(input_.target->core(), feed_, plan).run(input_.source); };
   }
 
   template <class Declared>
@@ -181,13 +178,11 @@ class [[nodiscard("nothing happens before execute() or preview()")]] ApplyChange
     note.operation = "APPLY CHANGES";
     note.parameters =
         std::make_shared<const std::string>(detail::feed_text<typename Planner<Declared>::Key>(feed_));
-    return target_->write(std::move(note), planner<Declared>());
+    return input_.target->write(std::move(note), planner<Declared>());
   }
 
-  Target* target_;
-  SourceRange source_;  // a reference for an lvalue
+  detail::WriteInput<Target, SourceRange> input_;
   Feed feed_;
-  detail::CommitNote note_;
 };
 
 }  // namespace keyfold

@@ -5,6 +5,7 @@
 #include <keyfold/detail/merge_plan.hpp>
 #include <keyfold/detail/merge_syntax.hpp>
 #include <keyfold/detail/write.hpp>
+#include <keyfold/detail/write_input.hpp>
 #include <keyfold/history.hpp>
 
 #include <exception>
@@ -149,18 +150,6 @@ constexpr auto merge_rule() {
                                                          false);
 }
 
-namespace detail {
-
-/// What a merge has beside its rule, whose type changes with every clause.
-template <class Target, class SourceRange>
-struct MergeInput {
-  Target* target;
-  SourceRange source;  // a reference for an lvalue
-  CommitNote note;
-};
-
-}  // namespace detail
-
 /// A merge that is being put together; nothing happens before execute() or preview(). It refers to the table,
 /// and to the source where that is an lvalue.
 template <class Target, class SourceRange, class RuleType>
@@ -171,7 +160,7 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
   using Row = typename Rule::Row;
   using Source = typename Rule::Source;
 
-  MergeBuilder(detail::MergeInput<Target, SourceRange>&& input, Rule rule)
+  MergeBuilder(detail::WriteInput<Target, SourceRange>&& input, Rule rule)
       : input_(std::move(input)), rule_(std::move(rule)) {}
 
   /// Stored with the commit. A merge with metadata makes a version even if it changes nothing.
@@ -236,7 +225,7 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
     return input_.target->write(std::move(note), planner<Declared>());
   }
 
-  detail::MergeInput<Target, SourceRange> input_;
+  detail::WriteInput<Target, SourceRange> input_;
   Rule rule_;
 };
 

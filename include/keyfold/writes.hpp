@@ -89,7 +89,7 @@ class Writes : public Loads<Self, Target, Row> {
       return apply_changes(std::remove_const_t<Source>(events));
     } else {
       return ApplyChanges<Target, Source, detail::Feed<Row, Event>>(
-          self().target(), std::forward<Source>(events), {}, self().note());
+          {&self().target(), std::forward<Source>(events), self().note()}, {});
     }
   }
   auto apply_changes(std::initializer_list<Row> events) { return apply_changes(std::vector<Row>(events)); }

@@ -145,7 +145,7 @@ struct Feed {
   using Row = RowType;
   using Source = SourceType;
 
-  std::tuple<Options...> options;
+  Pack<Options...> options;
 
   template <FeedPart part>
   static constexpr bool has = ((Options::part == part) || ...);
@@ -162,13 +162,13 @@ struct Feed {
 
   template <FeedPart part>
   const auto& get() const noexcept {
-    return std::get<index<part>>(options);
+    return options.template get<index<part>>();
   }
 
   template <class Option>
   Feed<Row, Source, Options..., Option> with(Option option) && {
     static_assert(!has<Option::part>, "keyfold: this part of apply_changes() is given already");
-    return {std::tuple_cat(std::move(options), std::tuple<Option>(std::move(option)))};
+    return {std::move(options).with(std::move(option))};
   }
 };
 
@@ -511,14 +511,9 @@ std::string feed_text(const Feed& feed) {
     ((out += separator, out += member_name<Members>, separator = ", "), ...);
   }(typename Key::SourceParts{});
   out += ')';
-  std::apply(
-      [&](const auto&... option) {
-        const auto print = [&](const auto& one) {
-          if constexpr (requires { one.print(out); }) one.print(out);
-        };
-        (print(option), ...);
-      },
-      feed.options);
+  feed.options.for_each([&](const auto& option) {
+    if constexpr (requires { option.print(out); }) option.print(out);
+  });
   return out;
 }
 

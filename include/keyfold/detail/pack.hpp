@@ -11,6 +11,11 @@ struct PackElement {
   T value;
 };
 
+template <std::size_t number, class T>
+constexpr const T& value_of(const PackElement<number, T>& element) noexcept {
+  return element.value;
+}
+
 template <class Numbers, class... Ts>
 struct PackOf;
 
@@ -18,6 +23,11 @@ struct PackOf;
 /// since every sentence makes a type of its own, and std::tuple costs its compiler several times as much.
 template <std::size_t... numbers, class... Ts>
 struct PackOf<std::index_sequence<numbers...>, Ts...> : PackElement<numbers, Ts>... {
+  template <std::size_t number>
+  constexpr const auto& get() const noexcept {
+    return detail::value_of<number>(*this);
+  }
+
   template <class Visit>
   constexpr void for_each(Visit&& visit) const {
     (visit(static_cast<const PackElement<numbers, Ts>&>(*this).value), ...);
