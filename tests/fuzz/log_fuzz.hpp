@@ -49,7 +49,7 @@ inline Bytes sealed_snapshot(std::span<const std::byte> file, std::uint64_t base
   const auto payload = std::as_bytes(std::span(state));
   out.insert(out.end(), payload.begin(), payload.end());
   keyfold::detail::put_number(out, std::uint64_t{payload.size()});
-  keyfold::detail::append_number(out, Checks::sum(out));
+  keyfold::detail::put_number(out, Checks::sum(out));
   return out;
 }
 
