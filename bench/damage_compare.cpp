@@ -470,8 +470,7 @@ void print(const std::string& name, const std::string& what, std::size_t size, c
 void kill_writers(const Contender& of, const fs::path& directory, int rounds) {
   std::mt19937_64 random(5);
   std::uint64_t known = 0;
-  int lost = 0;
-  int wrong = 0;
+  std::array<int, verdicts> seen{};
   for (int round = 0; round < rounds; ++round) {
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) throw std::runtime_error("pipe failed");
@@ -492,11 +491,12 @@ void kill_writers(const Contender& of, const fs::path& directory, int rounds) {
     for (std::uint64_t n = 0; ::read(ends[0], &n, sizeof n) == sizeof n;) acknowledged = n;
     ::close(ends[0]);
     const Verdict verdict = judge(of, directory, acknowledged, &known);
-    lost += verdict == older;
-    wrong += verdict != same && verdict != older && !(verdict == other && known == acknowledged + 1);
+    ++seen[verdict == other && known == acknowledged + 1 ? same : verdict];  // the one that was under way
+    known = std::max(known, acknowledged);
   }
-  std::printf("| %s | %d | %llu | %d | %d |\n", of.name.c_str(), rounds,
-              static_cast<unsigned long long>(known), lost, wrong);
+  std::printf("| %s | %d | %llu | %d | %d | %d | %d | %d |\n", of.name.c_str(), rounds,
+              static_cast<unsigned long long>(known), seen[older], seen[refused] + seen[found_reading],
+              seen[other], seen[crash], seen[hang]);
   std::fflush(stdout);
 }
 
@@ -540,7 +540,8 @@ int main(int argc, char** argv) try {
     }
   }
   std::printf(
-      "\n| | writers killed | commits | lost acknowledged ones | otherwise wrong |\n|---|---|---|---|---|\n");
+      "\n| | writers killed | commits | lost acknowledged ones | refused | other rows | crash | hang |\n"
+      "|---|---|---|---|---|---|---|---|\n");
   for (const Contender& of : contenders) {
     fs::create_directory(base / "killed");
     kill_writers(of, base / "killed", kills);
