@@ -56,8 +56,8 @@ TEST_CASE(
   std::string text(20000, '\0');
   std::uint32_t state = 1;
   for (char& c : text) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24U);
-  for (const std::size_t size : {3071, 3072, 3073, 6143, 6144, 6151, 9216, 19993}) {
-    for (const std::size_t start : {0, 1, 7}) {
+  for (const std::size_t size : {3071U, 3072U, 3073U, 6143U, 6144U, 6151U, 9216U, 19993U}) {
+    for (const std::size_t start : {0U, 1U, 7U}) {
       const auto part = bytes(text).subspan(start, size);
       CHECK(crc32c(part) == crc32c_portable(part, 0));
       CHECK(crc32c(part, 0x12345678) == crc32c_portable(part, 0x12345678));
