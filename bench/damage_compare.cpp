@@ -98,7 +98,12 @@ class Database {
 
 class Keyfold final : public Database {
  public:
-  void open(const fs::path& directory) override { store_.emplace(Store::open(directory)); }
+  void open(const fs::path& directory) override {
+    keyfold::StoreOptions options;
+    options.table.retention = keyfold::keep_last(commits);
+    options.checkpoint_bytes = std::uint64_t{1} << 20U;
+    store_.emplace(Store::open(directory, std::move(options)));
+  }
   void commit(const Rows& rows) override { store_->upsert(rows); }
   void checkpoint() override { store_->checkpoint(); }
   Rows read() override { return {store_->table().begin(), store_->table().end()}; }

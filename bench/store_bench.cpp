@@ -81,7 +81,7 @@ std::int64_t upsert_all(Target& target, const Batches& batches) {
   return static_cast<std::int64_t>(affected);
 }
 
-// --- One frame ---
+// --- One frame
 
 void append_frame(benchmark::State& state, const Options& options) {
   constexpr std::size_t frames = 20'000;
@@ -115,7 +115,7 @@ void append_frame(benchmark::State& state, const Options& options) {
     goals.push_back({"append of a commit of one row, ns", contest.time("append"), 2000});
 }
 
-// --- Commits ---
+// --- Commits
 
 void commits(benchmark::State& state, const Options& options) {
   const auto batch_size = static_cast<std::size_t>(state.range(0));
@@ -156,7 +156,7 @@ void commits(benchmark::State& state, const Options& options) {
   if (!contest.right()) state.SkipWithError("not every commit did what it should");
 }
 
-// --- Commits that wait for the medium, by the clock on the wall ---
+// --- Commits that wait for the medium, by the clock on the wall
 
 void synced_commits(benchmark::State& state, const Options& options) {
   constexpr std::size_t round_commits = 200;
@@ -190,7 +190,7 @@ void synced_commits(benchmark::State& state, const Options& options) {
   if (!theirs.empty()) state.counters["sqlite_full_per_s"] = median(theirs);
 }
 
-// --- Opening again ---
+// --- Opening again
 
 void recovery(benchmark::State& state, const Options& options) {
   const bool killed = state.range(0) != 0;

@@ -49,7 +49,7 @@ Changes last_two(const Stocks& stocks) {
 
 }  // namespace
 
-// --- The composition rules, one by one ---
+// --- The composition rules, one by one
 
 TEST_CASE("an insert and then an update is an insert of the last row") {
   Stocks stocks;
@@ -176,7 +176,7 @@ TEST_CASE("sets that no table made cannot be composed with each other") {
   CHECK(made.then(loose).size() == 2);
 }
 
-// --- Inverse and filter ---
+// --- Inverse and filter
 
 TEST_CASE("the inverse of each kind of change undoes it") {
   CHECK(Change::insert({1, 10}).inverse() == Change::erase({1, 10}));
@@ -215,7 +215,7 @@ TEST_CASE("a filter keeps the changes it holds for, in order") {
   CHECK(odd.then(odd.inverse()).empty());  // it still knows the key
 }
 
-// --- Apply ---
+// --- Apply
 
 TEST_CASE("a replica that applies every commit is equal to the original at every version") {
   Stocks original;

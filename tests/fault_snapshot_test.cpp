@@ -67,7 +67,7 @@ std::string content_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// --- The operating system ---
+// --- The operating system
 
 enum class Damage { error, short_count, interrupted };
 
@@ -235,7 +235,7 @@ TEST_CASE("a load that fails at any call is an IoError, and nothing stays open")
   CHECK(failed == std::set<std::string>{"open", "stat", "read"});
 }
 
-// --- Memory and rows ---
+// --- Memory and rows
 
 namespace {
 

@@ -92,7 +92,6 @@ std::string kinds(const kf::ChangeSet<Sale>& changes) {
 }  // namespace
 
 // --- overwrite
-// ---------------------------------------------------------------------------------------------------
 
 TEST_CASE("overwrite leaves the incoming rows and no others") {
   Sales table = table_of(start);
@@ -213,7 +212,6 @@ TEST_CASE("an overwritten row keeps its history, and as_of() sees what was there
 }
 
 // --- replace_where
-// -----------------------------------------------------------------------------------------------
 
 TEST_CASE("replace_where replaces the rows for which the condition is true") {
   Sales table = table_of(start);
@@ -294,7 +292,6 @@ TEST_CASE("the condition of replace_where sees the row that a source of another 
 }
 
 // --- replace_using
-// -----------------------------------------------------------------------------------------------
 
 TEMPLATE_TEST_CASE("replace_using replaces the rows equal to an incoming one, with an index or without", "",
                    Sales, SalesByDay, SalesInOrder) {
@@ -385,7 +382,6 @@ TEST_CASE("replace_using takes thousands of rows with one value in linear time")
 }
 
 // --- replace_on
-// --------------------------------------------------------------------------------------------------
 
 TEST_CASE("replace_on replaces the rows for which its condition is true with an incoming one") {
   Sales table = table_of(start);
@@ -441,7 +437,6 @@ TEST_CASE("replace_on of a table with itself is safe") {
 }
 
 // --- duplicate policies
-// -------------------------------------------------------------------------------------------
 
 TEST_CASE("a duplicate policy comes before each verb that takes rows") {
   const Rows twice{{1, 7, "a", 11}, {9, 7, "z", 90}, {1, 7, "a", 12}, {9, 7, "z", 91}};
@@ -533,7 +528,6 @@ TEST_CASE("settings before a verb stand in a transaction as well") {
 }
 
 // --- erase_where, update_where
-// -----------------------------------------------------------------------------------
 
 TEST_CASE("erase_where deletes the rows for which the condition is true") {
   Sales table = table_of(start);

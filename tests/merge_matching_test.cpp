@@ -85,7 +85,7 @@ constexpr auto& t_cents = kf::target<&Price::cents>;
 
 }  // namespace
 
-// --- By key ---
+// --- By key
 
 TEST_CASE("rows of another type match by the members named like the key, whatever their type and order") {
   auto prices = some_prices();
@@ -185,7 +185,7 @@ TEST_CASE("an optional key part matches an empty one, and a source that is never
   CHECK(items.at(5).value == 50);
 }
 
-// --- on_condition ---
+// --- on_condition
 
 TEST_CASE("on_condition takes rows out of the match on both sides") {
   auto prices = some_prices();
@@ -279,7 +279,7 @@ TEST_CASE("on_condition keeps closed rows of a history table out of the merge") 
   CHECK(dims.at(3, 30) == Dim{3, 30, {}, "Kyiv", true});
 }
 
-// --- Through a secondary index ---
+// --- Through a secondary index
 
 TEST_CASE("a source row matches every target row of its index value") {
   auto prices = some_prices();
@@ -391,7 +391,7 @@ TEST_CASE("the same value may change while rows are matched by it") {
   CHECK(prices.contains("z", 1));
 }
 
-// --- The builder ---
+// --- The builder
 
 TEST_CASE("a merge that is not executed does nothing") {
   auto prices = some_prices();
@@ -443,7 +443,7 @@ TEST_CASE("a builder kept in a variable can be previewed and executed") {
   CHECK(builder.preview().empty());
 }
 
-// --- Preview ---
+// --- Preview
 
 namespace {
 
@@ -514,7 +514,7 @@ TEST_CASE("an unchanged row is not in a preview") {
   CHECK(prices.merge(rows_of(prices)).when_matched().update_all().rewrite_unchanged().preview().size() == 4);
 }
 
-// --- Rules ---
+// --- Rules
 
 namespace {
 
@@ -633,7 +633,7 @@ TEST_CASE("a rule takes rows derived from its source type, and rows of any range
   CHECK(prices.merge(array, quote_rule).metrics().updated == 1);
 }
 
-// --- Results ---
+// --- Results
 
 TEST_CASE("a result has the changes of its own write only") {
   auto prices = some_prices();

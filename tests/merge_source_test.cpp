@@ -179,7 +179,7 @@ int copies_of(Source&& source) {
 
 }  // namespace
 
-// --- Kinds of range ---
+// --- Kinds of range
 
 TEST_CASE("containers of every kind are sources") {
   CHECK(loaded(Rows{{1, "", 0}, {2, "", 0}}) == Ids{1, 2});
@@ -356,7 +356,7 @@ TEST_CASE("an exception of the source passes through and changes nothing") {
   CHECK(items.upsert(Generator(100)).metrics().inserted == 97);
 }
 
-// --- What is moved ---
+// --- What is moved
 
 TEST_CASE("rows of an rvalue container are moved into the table") {
   CHECK(copies_of(traced(10)) == 0);
@@ -470,7 +470,7 @@ TEST_CASE("preview does not move rows out of their container") {
   CHECK(items.at(1) == Item{1, long_text, 99});
 }
 
-// --- The table itself ---
+// --- The table itself
 
 TEST_CASE("a table can be merged into itself") {
   auto items = some_items();
@@ -537,7 +537,7 @@ TEST_CASE("another table is a source that stays as it is") {
   CHECK(items.size() == 4);
 }
 
-// --- Writing while writing ---
+// --- Writing while writing
 
 TEST_CASE("a write from inside a write of the same table is refused") {
   auto items = some_items();
@@ -668,7 +668,7 @@ TEST_CASE("another table may be written to from inside a write") {
   CHECK(log.at(1).text == long_text);
 }
 
-// --- Many rows ---
+// --- Many rows
 
 TEST_CASE("two hundred thousand rows") {
 #ifdef BOOST_MULTI_INDEX_ENABLE_INVARIANT_CHECKING

@@ -83,7 +83,7 @@ const std::vector<Change> changes = {{2, 'U', "paid", 222}, {9, 'I', "new", 900}
 
 }  // namespace
 
-// --- when_matched ---
+// --- when_matched
 
 TEST_CASE("update_all from rows of the same type takes the whole row") {
   auto orders = some_orders();
@@ -157,7 +157,7 @@ TEST_CASE("raise throws for the first row that reaches it, and nothing is writte
   CHECK(orders.version() == 1);
 }
 
-// --- when_not_matched ---
+// --- when_not_matched
 
 TEST_CASE("insert_all from rows of the same type inserts the row") {
   auto orders = some_orders();
@@ -208,7 +208,7 @@ TEST_CASE("raise after when_not_matched throws for a new row") {
   CHECK_NOTHROW(orders.merge(changes).when_not_matched(s<&Change::id> > 9).raise("unknown order").execute());
 }
 
-// --- when_not_matched_by_source ---
+// --- when_not_matched_by_source
 
 TEST_CASE("update after when_not_matched_by_source changes the rows that the source lacks") {
   auto orders = some_orders();
@@ -284,7 +284,7 @@ TEST_CASE("rows that the merge inserts are not unmatched by source") {
   CHECK_FALSE(orders.contains(1));
 }
 
-// --- Conditions ---
+// --- Conditions
 
 TEST_CASE("conditions may be callables of the rows of their clause") {
   auto orders = some_orders();
@@ -410,7 +410,7 @@ TEST_CASE("an exception in a condition passes through unchanged") {
   CHECK(rows_of(orders) == rows_of(some_orders()));
 }
 
-// --- Assignments ---
+// --- Assignments
 
 TEST_CASE("every value of an assignment reads the old row") {
   struct Pair {
@@ -552,7 +552,7 @@ TEST_CASE("assigned keys are judged by the final state") {
                   kf::DuplicateKey);
 }
 
-// --- Rows that would not change ---
+// --- Rows that would not change
 
 TEST_CASE("an update that changes nothing is unchanged, whatever made it") {
   auto orders = some_orders();
@@ -589,7 +589,7 @@ TEST_CASE("an unchanged row still counts as acted on") {
   CHECK_THROWS_AS(orders.merge(twice).when_matched().update_all().execute(), kf::DuplicateSourceKey);
 }
 
-// --- Ambiguity ---
+// --- Ambiguity
 
 TEST_CASE("two source rows that act on one target row are refused, whatever the actions") {
   auto orders = some_orders();

@@ -56,7 +56,6 @@ struct keyfold::columns_of<Item> : keyfold::DescribedColumns<Item>, keyfold::Ign
 namespace {
 
 // --- What the columns mean
-// ---------------------------------------------------------------------------------------
 
 std::string text(std::optional<int> value) { return value ? std::to_string(*value) : "NULL"; }
 
@@ -152,7 +151,6 @@ struct ItemSchema {
 };
 
 // --- The rules, for the model
-// ------------------------------------------------------------------------------------
 
 using Shape = keyfold_test::Shape<ItemSchema>;
 using C = keyfold_test::Clauses<Item, Change>;
@@ -185,7 +183,6 @@ Item update_all(const Item& t, const Change& s) { return all_columns(t, s); }
 Item insert_all(const Change& s) { return all_columns({}, s); }
 
 // --- The rules, twice
-// --------------------------------------------------------------------------------------------
 
 void add_upserts(std::vector<Shape>& shapes) {
   shapes.push_back(keyfold_test::shape<ItemSchema>(

@@ -81,7 +81,7 @@ Versions versions_of(const Stocks& stocks) {
 
 }  // namespace
 
-// --- Restore ---
+// --- Restore
 
 TEST_CASE("restore makes the table equal to an older version, as a new commit") {
   Stocks stocks = four_versions();
@@ -166,7 +166,7 @@ TEST_CASE("an expired version cannot be restored") {
   CHECK(error.oldest == 3);
 }
 
-// --- Undo ---
+// --- Undo
 
 TEST_CASE("undo reverts the last commit") {
   Stocks stocks = four_versions();
@@ -280,7 +280,7 @@ TEST_CASE("an expired commit cannot be undone") {
   CHECK_FALSE(stocks.contains(3));
 }
 
-// --- Expiry ---
+// --- Expiry
 
 TEST_CASE("keep_last(n) leaves the n latest versions readable") {
   Stocks stocks = four_versions();
@@ -430,7 +430,7 @@ TEST_CASE("a retention with a key that comes and goes frees what it can") {
   CHECK(stocks.memory_usage().history < 150 * (sizeof(Stock) + 2 * 24 + 224));
 }
 
-// --- Memory ---
+// --- Memory
 
 TEST_CASE("memory usage counts the buckets of hashed indexes and the texts of commits") {
   kf::Table<Stock, kf::Key<&Stock::id>> plain;

@@ -43,7 +43,6 @@ using Batch = std::vector<Change>;
 using Lines = std::vector<std::string>;
 
 // --- SQLite
-// ------------------------------------------------------------------------------------------------------
 
 class Database {
  public:
@@ -147,7 +146,6 @@ Lines lines(const Table& table) {
 }
 
 // --- The same merge twice
-// ----------------------------------------------------------------------------------------
 
 using Hashed = kf::Table<Account, kf::Key<&Account::id>>;
 using Ordered = kf::Table<Account, kf::OrderedKey<&Account::id>, kf::HashedBy<&Account::name>>;
@@ -305,7 +303,6 @@ std::vector<Twice<Table>> all_merges() {
 }
 
 // --- Random batches
-// ----------------------------------------------------------------------------------------------
 
 struct Step {
   std::size_t merge = 0;

@@ -109,7 +109,7 @@ TEST_CASE("a commit that changes nothing but says something is told") {
   CHECK(observer.changes.empty());
 }
 
-// --- Writes inside a callback ---
+// --- Writes inside a callback
 
 // reactivemarbles/DynamicData#991: observer A answers Add(x, v1) with the update v2; observer B
 TEST_CASE("a write in a callback is told when everybody has heard of the commit before it") {
@@ -185,7 +185,7 @@ TEST_CASE("a retention waits until everybody has heard") {
   CHECK(stocks.history().size() == 1);
 }
 
-// --- Errors ---
+// --- Errors
 
 TEST_CASE("what a subscriber throws is in the result, and the others are told") {
   Stocks stocks;
@@ -243,7 +243,7 @@ TEST_CASE("a write in a callback that fails is an error of the callback") {
   CHECK(rows_of(stocks) == Rows{{1, 10}});
 }
 
-// --- Tokens ---
+// --- Tokens
 
 TEST_CASE("a subscription ends with its token") {
   Stocks stocks;
@@ -425,7 +425,7 @@ TEST_CASE("a callback may own the token of another one") {
   CHECK(other.versions == Versions{1, 1, 2, 2});
 }
 
-// --- Replay ---
+// --- Replay
 
 TEST_CASE("replay tells the present rows as one commit of inserts, and then every commit") {
   Stocks stocks;

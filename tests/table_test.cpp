@@ -65,7 +65,7 @@ Ids ids(Rows&& rows) {
 
 }  // namespace
 
-// --- Reading ---
+// --- Reading
 
 TEST_CASE("a new table is empty") {
   const Orders orders;
@@ -147,7 +147,7 @@ TEST_CASE("rows of a table with an OrderedKey iterate in key order, whatever the
   CHECK(ids(orders) == Ids{-1, 2, 3, 4, 5});
 }
 
-// --- As a range ---
+// --- As a range
 
 TEST_CASE("a table is a forward range of const rows") {
   STATIC_REQUIRE(std::ranges::forward_range<Orders>);
@@ -200,7 +200,7 @@ TEST_CASE("iterators walk both ways") {
 #endif
 }
 
-// --- Copy and move ---
+// --- Copy and move
 
 TEST_CASE("tables move without an exception") {
   STATIC_REQUIRE(std::is_nothrow_move_constructible_v<Orders>);
@@ -340,7 +340,7 @@ TEST_CASE("a table with an OrderedKey and indexes is copied whole") {
   CHECK(ids(copy) == Ids{1, 2, 4});
 }
 
-// --- References ---
+// --- References
 
 TEST_CASE("references stay valid until their row is updated or deleted") {
   Orders orders;
@@ -373,7 +373,7 @@ TEST_CASE("iterators to other rows survive a deletion") {
   CHECK((++it)->id == 9);
 }
 
-// --- Writing ---
+// --- Writing
 
 TEST_CASE("append adds rows of any range") {
   Orders orders;
@@ -482,7 +482,7 @@ TEST_CASE("clear deletes all rows and keeps the history") {
   CHECK(ids(orders) == Ids{1});
 }
 
-// --- Row types ---
+// --- Row types
 
 namespace {
 

@@ -84,7 +84,7 @@ Versions versions_of(const kf::ChangeFeed<Stock>& feed) {
 
 }  // namespace
 
-// --- Views ---
+// --- Views
 
 TEST_CASE("a view shows the rows of its version in the order they had") {
   const Timed timed = four_versions();
@@ -244,7 +244,7 @@ TEST_CASE("the empty version becomes an empty table at version 0") {
   CHECK(stocks.as_of(kf::Version{1}).to_table().version() == 1);
 }
 
-// --- Times ---
+// --- Times
 
 TEST_CASE("a time names the last commit that is not after it") {
   const Timed timed = four_versions();
@@ -337,7 +337,7 @@ TEST_CASE("a version that never was is not found") {
   CHECK(timed.stocks.tags().empty());
 }
 
-// --- Tags ---
+// --- Tags
 
 TEST_CASE("a tag names a version") {
   Timed timed = four_versions();
@@ -423,7 +423,7 @@ TEST_CASE("the changes of a tagged version go when the version before it does") 
   CHECK(timed.stocks.diff(2, 4).size() == 2);  // both ends can be read
 }
 
-// --- Feeds ---
+// --- Feeds
 
 TEST_CASE("changes() gives each change of the versions after one and up to another, in order") {
   const Timed timed = four_versions();

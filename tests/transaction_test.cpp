@@ -277,7 +277,7 @@ TEST_CASE("the table itself and the transaction may be the source") {
   CHECK(rows_of(stocks) == Rows{{2, 7, "b"}, {3, 7, "c"}});
 }
 
-// --- What comes between ---
+// --- What comes between
 
 TEST_CASE("a transaction on a table that has moved on is refused, and says from where to where") {
   Stocks stocks = three();
@@ -381,7 +381,7 @@ TEST_CASE("a condition may read the transaction while it writes") {
   CHECK(tx.size() == 2);
 }
 
-// --- Subscribers, once ---
+// --- Subscribers, once
 
 TEST_CASE("subscribers hear of a transaction once, when it is committed") {
   Stocks stocks = three();

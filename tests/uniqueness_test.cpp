@@ -66,7 +66,6 @@ auto merge(Table& table, const std::vector<Move>& moves, ByThem others = ByThem:
 }
 
 // --- The unique keys of the table, each of which every scenario is run on
-// ----------------------------------------
 
 struct UniqueKey {
   const char* index;  // as errors call it
@@ -185,7 +184,6 @@ void check_legal(const Scenario& scenario, const UniqueKey& key) {
 }
 
 // --- Errors
-// --------------------------------------------------------------------------------------------------------
 
 /// What a refused write said.
 struct Refusal {
@@ -320,7 +318,6 @@ TEST_CASE("values that freed rows leave can be taken later, too") {
 }
 
 // --- Exempt rows
-// ---------------------------------------------------------------------------------------------------
 
 TEST_CASE("rows with an empty optional in a unique key are exempt from it") {
   Hashed table = four_rows();
@@ -362,7 +359,6 @@ TEST_CASE("a row that becomes exempt frees its value") {
 }
 
 // --- Real collisions
-// -------------------------------------------------------------------------------------------------
 
 TEST_CASE("an update to a value that a row of the table keeps is refused") {
   check_refused({{3, 0}, {1, 2}}, 2, {table_row, 1});
@@ -444,7 +440,6 @@ TEST_CASE("positions count source rows far into a batch") {
 }
 
 // --- Any moves at all
-// --------------------------------------------------------------------------------------------------
 
 namespace {
 

@@ -115,7 +115,6 @@ class Store : public Writes<Store<TableType, Disk>, TableType, typename detail::
   [[nodiscard]] const Recovery& recovered() const noexcept { return state_->recovery; }
 
   // --- Writing beside the verbs of Writes: as for Table
-  // ------------------------------------------------------------
 
   auto metadata(std::string text) { return writer().metadata(std::move(text)); }
   auto once(std::string app, std::uint64_t number) { return writer().once(std::move(app), number); }
@@ -149,7 +148,6 @@ class Store : public Writes<Store<TableType, Disk>, TableType, typename detail::
   }
 
   // --- Durability
-  // --------------------------------------------------------------------------------------------------
 
   /// Brings all commits to the medium. Throws IoError: they are in doubt; StoreFailed.
   void sync() { state_->journal.sync(); }

@@ -103,7 +103,6 @@ class Table
   ~Table() = default;
 
   // --- Reading
-  // ---------------------------------------------------------------------------------------------------
 
   [[nodiscard]] size_type size() const noexcept { return core_->rows.size(); }
   [[nodiscard]] bool empty() const noexcept { return core_->rows.empty(); }
@@ -151,7 +150,6 @@ class Table
   }
 
   // --- Writing: see Writes
-  // ----------------------------------------------------------------------------------------
 
   /// Writes with metadata that is stored with the commit.
   Writer<Table, Row> metadata(std::string text) {
@@ -173,7 +171,6 @@ class Table
   auto unchecked() { return Writer<Table, Row>(*this).unchecked(); }
 
   // --- Constraints: see docs/constraint.md
-  // ------------------------------------------------------------------------
 
   /// From now on every row that a write inserts or updates must meet this condition, an expression over
   /// target columns or callable as `bool(const Row&)`; else the write throws CheckViolation. As in SQL's
@@ -206,7 +203,6 @@ class Table
   Transaction<Table> transaction() { return transaction({}); }
 
   // --- History and time travel: see docs/history.md
-  // ----------------------------------------------------------------
   //
   // A version is named by its number, by a time (the last commit not after it) or by a tag. What cannot be
   // read throws VersionNotFound, VersionExpired or TagNotFound before anything else happens.

@@ -84,7 +84,6 @@ class FaultCases {
   using Changes = std::vector<Source>;
 
   // --- Tables to start from
-  // --------------------------------------------------------------------------------------
 
   /// Nine rows and a history with changes of each kind; at version 3.
   static Place few_rows() {
@@ -131,7 +130,6 @@ class FaultCases {
   }
 
   // --- Cases
-  // -----------------------------------------------------------------------------------------------------
 
   static std::vector<FaultCase> merges() {
     return {
@@ -349,7 +347,6 @@ class FaultCases {
   }
 
   // --- Operations: merges
-  // ----------------------------------------------------------------------------------------
 
   static auto upsert_by_clauses(Place& place, const Rows& source) {
     return place.table.merge(source).when_matched().update_all().when_not_matched().insert_all().execute();
@@ -506,7 +503,6 @@ class FaultCases {
   }
 
   // --- Operations: other writes
-  // ------------------------------------------------------------------------------------
 
   static auto append(Place& place, const Rows& source) { return place.table.append(source); }
   static auto insert(Place& place, const Rows& source) { return place.table.insert(source.front()); }
@@ -517,7 +513,6 @@ class FaultCases {
   static auto clear(Place& place, const Rows&) { return place.table.clear(); }
 
   // --- Operations: copies and reads
-  // ----------------------------------------------------------------------------------
 
   static std::string said(const char* text, std::size_t number) {
     const FaultPause pause;

@@ -16,7 +16,6 @@
 namespace keyfold_test {
 
 // --- What a table shows
-// ------------------------------------------------------------------------------------------
 
 using ChangeNumbers = std::pair<std::optional<Numbers>, std::optional<Numbers>>;
 
@@ -107,7 +106,6 @@ Places<Row> places_of(const keyfold::Table<Row, KeySpec, Specs...>& table) {
 }
 
 // --- What an operation comes to
-// ----------------------------------------------------------------------------------
 
 /// As text: its counts, its change set, or what it says itself.
 template <class Row>
@@ -160,7 +158,6 @@ inline std::string outcome_of(const keyfold::Error& error) {
 }
 
 // --- The check
-// ---------------------------------------------------------------------------------------------------
 
 /// What a run of all faults in one operation found.
 struct FaultReport {

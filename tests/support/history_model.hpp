@@ -111,7 +111,7 @@ class HistoryModel {
     return Outcome::done;
   }
 
-  // --- What writes change, in the order of the write ---
+  // --- What writes change, in the order of the write
 
   /// Later rows of a key win. `erased_group`: that of by-source erases.
   ItemChanges upsert(const State& rows, std::optional<int> erased_group = {}) const {
@@ -202,7 +202,7 @@ class HistoryModel {
     return out;
   }
 
-  // --- Tags and expiry ---
+  // --- Tags and expiry
 
   Outcome tag(const std::string& name, keyfold::Version version) {
     if (const Outcome read = reading(version); read != Outcome::done) return read;

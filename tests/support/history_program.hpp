@@ -223,7 +223,7 @@ class HistoryRun {
     }
   }
 
-  // --- Writes ---
+  // --- Writes
 
   template <class Writes>
   static Result upsert(Writes&& table, const State& rows) {
@@ -401,7 +401,7 @@ class HistoryRun {
     ++tally_[misfits.empty() ? "applied" : "apply refused"];
   }
 
-  // --- Tags, expiry, copies ---
+  // --- Tags, expiry, copies
 
   static std::string tag_name(int number) { return "tag" + std::to_string(number % 3); }
 
@@ -440,7 +440,7 @@ class HistoryRun {
     table_ = std::move(moved);
   }
 
-  // --- Reading ---
+  // --- Reading
 
   void check_present() {
     RC_ASSERT(State(table_.begin(), table_.end()) == model_.present());

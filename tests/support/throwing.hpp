@@ -120,7 +120,6 @@ std::ptrdiff_t misused_values() {
 }
 
 // --- Rows
-// --------------------------------------------------------------------------------------------------------
 
 /// The target row, and a source row of the same type.
 template <class ValueType>
@@ -183,7 +182,6 @@ struct ReadId {
 };
 
 // --- Sources
-// -----------------------------------------------------------------------------------------------------
 
 /// A source that can be read once, whose iterators cannot be copied, and that makes its rows as it goes.
 template <class Row>

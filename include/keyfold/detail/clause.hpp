@@ -24,7 +24,6 @@ template <ClauseKind kind>
 inline constexpr bool has_source = kind != ClauseKind::not_matched_by_source;
 
 // --- Callables, in whatever clause they stand
-// -------------------------------------------------------------------
 
 template <class Callable>
 constexpr const auto& callable_of(const Callable& callable) noexcept {
@@ -63,7 +62,6 @@ constexpr decltype(auto) call(const Callable& callable, const Scope<Target, Sour
 }
 
 // --- Conditions
-// --------------------------------------------------------------------------------------------------
 
 /// The condition of a clause without one.
 struct Always {};
@@ -141,7 +139,6 @@ void print_condition(std::string& out, const Condition& condition) {
 }
 
 // --- Assignments
-// -------------------------------------------------------------------------------------------------
 
 template <class T>
 struct is_literal : std::false_type {};
@@ -227,7 +224,6 @@ void print_assignments(std::string& out, const Assignments& assignments) {
 }
 
 // --- Columns by name
-// ---------------------------------------------------------------------------------------------
 
 /// Whether a source type brings a value for column `Member` of a target: a column of the same name.
 template <class Source, auto Member>
@@ -359,7 +355,6 @@ constexpr void check_insert_all() {
 }
 
 // --- Actions
-// -----------------------------------------------------------------------------------------------------
 
 struct DoNothing {
   void print(std::string& out) const { out += "DO NOTHING"; }

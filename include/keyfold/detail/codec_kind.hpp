@@ -47,7 +47,7 @@ enum class CodecKind : std::uint8_t {
   none
 };
 
-// --- Has the user written a serialize()? ---
+// --- Has the user written a serialize()?
 
 struct HasTheName {
   int serialize;
@@ -91,7 +91,7 @@ inline constexpr bool is_instance<Template<First, second>> = true;
 template <template <std::size_t> class Template, std::size_t argument>
 inline constexpr bool is_instance<Template<argument>> = true;
 
-// --- The kinds ---
+// --- The kinds
 
 template <class T>
 inline constexpr bool is_text_v = false;
@@ -209,7 +209,7 @@ struct member_type<Value Owner::*> {
 template <auto Member>
 using member_t = typename member_type<std::remove_cv_t<decltype(Member)>>::type;
 
-// --- Sizes ---
+// --- Sizes
 
 /// Bytes that each value of T takes in a file; `varying` if they are not the same for all.
 inline constexpr std::size_t varying = static_cast<std::size_t>(-1);

@@ -77,7 +77,7 @@ class CurrentPlanner {
     state_ = change().made.get();
   }
 
-  // --- Events ---
+  // --- Events
 
   void read_events(const std::vector<Pointer>& rows) {
     events_.reserve(rows.size());
@@ -156,7 +156,7 @@ class CurrentPlanner {
     return truncate_ != nullptr && event.position < truncate_->position && !late(event.at);
   }
 
-  // --- Keys ---
+  // --- Keys
 
   template <class KeyTuple, class FindSlot>
   Progress& progress_of(const KeyTuple& key, std::uint64_t hash, Pointer event, FindSlot find_slot) {
@@ -237,7 +237,7 @@ class CurrentPlanner {
     }
   }
 
-  // --- The rules; each returns whether the event made a difference ---
+  // --- The rules; each returns whether the event made a difference
 
   bool erase(Progress& key, const Event& event) {
     KeySequences<Seq>& now = key.now;
@@ -320,7 +320,7 @@ class CurrentPlanner {
     return effective;
   }
 
-  // --- Columns ---
+  // --- Columns
 
   // From here on each column has its own sequence.
   void spread(Progress& key) {
@@ -403,7 +403,7 @@ class CurrentPlanner {
     return !detail::same_or(false, *key.row, key.slot->get());
   }
 
-  // --- The outcome ---
+  // --- The outcome
 
   void finish(Progress& key) {
     const bool was = key.slot != nullptr;
@@ -497,7 +497,7 @@ class CurrentPlanner {
     }
   }
 
-  // --- What is remembered ---
+  // --- What is remembered
 
   // Deletes in the order in which they came, see CurrentState.
   void remember_keys() {

@@ -173,7 +173,6 @@ struct Feed {
 };
 
 // --- The key
-// -------------------------------------------------------------------------------------------------------
 
 /// The words of a feed for a key that is not found, see source_part.
 struct FeedWords {
@@ -235,7 +234,6 @@ struct FeedKey : SourceKey<typename Feed::Row, typename Feed::Source, TargetPart
   }
 };
 // --- The sequence
-// --------------------------------------------------------------------------------------------------
 
 template <class Seq>
 bool same_sequence(const Seq& a, const Seq& b) {
@@ -326,7 +324,6 @@ struct FeedSequences<Feed, FeedSequence<Members...>> {
 };
 
 // --- The columns
-// ---------------------------------------------------------------------------------------------------
 
 /// How the columns of an event become those of a row.
 template <class Feed, class Key>
@@ -465,7 +462,6 @@ struct FeedRow {
 };
 
 // --- Conditions
-// ----------------------------------------------------------------------------------------------------
 
 template <class Condition, class Source>
 constexpr void check_event_condition() {

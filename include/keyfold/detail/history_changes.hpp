@@ -114,7 +114,7 @@ class HistoryPlanner {
     return made;
   }
 
-  // --- The rows of the keys ---
+  // --- The rows of the keys
 
   static constexpr std::size_t index_number = detail::index_number<EntityParts, typename CoreType::Indexes>;
 
@@ -143,7 +143,7 @@ class HistoryPlanner {
     for (auto it = range.first; it != range.second; ++it) key.slots.push_back(&*it);
   }
 
-  // --- One key ---
+  // --- One key
 
   void rebuild(Progress& key) {
     const std::vector<Incoming*> events = untied(key);
@@ -195,7 +195,7 @@ class HistoryPlanner {
                        event.position);
   }
 
-  // --- Its rows ---
+  // --- Its rows
 
   // `events`: as untied() gives them.
   void erase(const std::vector<Incoming*>& events, const Slot<Row>& slot) {
@@ -253,7 +253,7 @@ class HistoryPlanner {
     return span.end == nullptr ? !end : end && detail::equal_values(*span.end->at, *end);
   }
 
-  // --- Counting: every event once, for the row that it makes or ends ---
+  // --- Counting: every event once, for the row that it makes or ends
 
   // The event that a changed row is owed to, if it is one of the feed's. Its others were folded into that.
   const Incoming* count(const RowSpan& span, bool inserted) {
@@ -290,7 +290,7 @@ class HistoryPlanner {
                                          m.skipped + m.dropped_duplicates + m.dropped_late;
   }
 
-  // --- What is remembered ---
+  // --- What is remembered
 
   void remember(const Progress& key, const History& history) {
     auto hidden = history.hidden();

@@ -26,7 +26,6 @@
 namespace keyfold::detail {
 
 // --- The key of a source row
-// -------------------------------------------------------------------------------------
 
 /// The words of a merge for a key that is not found, see source_part.
 struct MergeWords {
@@ -100,7 +99,6 @@ std::shared_ptr<const std::string> shared_merge_text(const Rule& rule) {
 }
 
 // --- The planner
-// -------------------------------------------------------------------------------------------------
 
 template <class CoreType, class Rule, class Declared>
 class MergePlanner : MergeActions<CoreType> {
@@ -151,7 +149,7 @@ class MergePlanner : MergeActions<CoreType> {
   /// What has become of a source row.
   enum class Fate : std::uint8_t { not_matched, matched, acted };
 
-  // --- Source rows ---
+  // --- Source rows
 
   void take_block(std::span<const Pointer> rows, Position first) {
     std::array<std::uint64_t, block_size> hashes;
@@ -214,7 +212,7 @@ class MergePlanner : MergeActions<CoreType> {
     return slots;
   }
 
-  // --- Matched ---
+  // --- Matched
 
   // `last_use`: the source row may be moved from.
   Fate take_pair(const SlotType& slot, Pointer row, Position position, bool last_use) {
@@ -265,7 +263,7 @@ class MergePlanner : MergeActions<CoreType> {
            entry.outcome == Outcome::erase && entry.clause == number;
   }
 
-  // --- What a clause makes of a row; nothing if the row would not change ---
+  // --- What a clause makes of a row; nothing if the row would not change
 
   std::optional<Holder<Row>> updated(const UpdateAll&, const Row& target, Pointer row,
                                      [[maybe_unused]] bool last_use) {
@@ -306,7 +304,7 @@ class MergePlanner : MergeActions<CoreType> {
     return changed(target, std::move(after));
   }
 
-  // --- Not matched ---
+  // --- Not matched
 
   void take_not_matched(Pointer row, Position position, std::uint64_t hash) {
     bool acted = false;
@@ -374,7 +372,7 @@ class MergePlanner : MergeActions<CoreType> {
         Row(detail::call<ClauseKind::not_matched>(action.callable, Scope<NoRow, Source>{no_row, *row})));
   }
 
-  // --- Not matched by source ---
+  // --- Not matched by source
 
   void visit_unmatched_targets() {
     for (const SlotType& slot : core_.scan()) {
@@ -410,7 +408,7 @@ class MergePlanner : MergeActions<CoreType> {
                                action.callable, Scope<Row, NoRow>{target, no_row}));
   }
 
-  // --- Clauses ---
+  // --- Clauses
 
   // Calls `visit(clause, number)` for the clauses of a kind in written order until it returns true.
   template <ClauseKind kind, class Visit>

@@ -39,7 +39,7 @@ concept PrintOption = std::same_as<T, MaxRows> || std::same_as<T, MaxWidth>;
 constexpr void set(PrintOptions& options, MaxRows limit) noexcept { options.max_rows = limit.count; }
 constexpr void set(PrintOptions& options, MaxWidth limit) noexcept { options.max_width = limit.count; }
 
-// --- Values ------------------------------------------------------------------------------------------------
+// --- Values
 
 /// Types whose text is the user's, so that it might be taken for something else.
 template <class T>
@@ -99,7 +99,7 @@ void add_row_columns(TextGrid& grid) {
   });
 }
 
-// --- Metrics -----------------------------------------------------------------------------------------------
+// --- Metrics
 
 inline void append_count(std::string& out, std::string_view name, std::size_t count) {
   if (count == 0) return;
@@ -143,7 +143,7 @@ std::string commit_text(const Commit<Row>& commit) {
   return out;
 }
 
-// --- What is printed of a range of T -----------------------------------------------------------------------
+// --- What is printed of a range of T
 
 /// Rows.
 template <class T>
@@ -235,7 +235,7 @@ struct PrintedRange<Range&> {
   Range& get() const noexcept { return range; }
 };
 
-// --- The table ---------------------------------------------------------------------------------------------
+// --- The table
 
 inline std::string footer(std::size_t shown, std::size_t more, std::string_view noun) {
   std::string out = more == 0 ? "(" : "... ";

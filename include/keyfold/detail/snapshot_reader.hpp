@@ -99,7 +99,7 @@ class SnapshotReader {
   }
   Timestamp get_timestamp() { return Timestamp(Timestamp::duration(detail::get_number<std::int64_t>(*in_))); }
 
-  // --- The header ---
+  // --- The header
 
   void read_header() {
     in_ = &chunks_.header();
@@ -142,7 +142,7 @@ class SnapshotReader {
     return (ordered ? "OrderedKey(" : "Key(") + out + ')';
   }
 
-  // --- The log ---
+  // --- The log
 
   void read_log() {
     entries_.reserve(header_.entries);
@@ -255,7 +255,7 @@ class SnapshotReader {
     }
   }
 
-  // --- Chains ---
+  // --- Chains
 
   Entry* take_below(std::uint64_t reference) {
     require(reference <= entries_.size(), "a change is referred to that is not there");
@@ -338,7 +338,7 @@ class SnapshotReader {
     require(log_.oldest > 0 || size == 0, "version 0 has rows");
   }
 
-  // --- Rows ---
+  // --- Rows
 
   void read_rows() {
     core_->keys.reserve(header_.rows);
@@ -395,7 +395,7 @@ class SnapshotReader {
     keyless_.clear();
   }
 
-  // --- What the rows and the log make together ---
+  // --- What the rows and the log make together
 
   // The changes that nothing leads to are the last ones of keys without a row.
   void find_graves() {

@@ -107,7 +107,7 @@ class Timeline {
   static bool earlier(const Event& a, const Event& b) { return detail::less_values(*a.at, *b.at); }
   static bool complete(const Event& event) noexcept { return event.raw == nullptr || event.raw->complete(); }
 
-  // --- The events that are known ---
+  // --- The events that are known
 
   // What is remembered counts as far as the rows, which other writes may have changed, bear it out: deletes
   // outside of them, upserts where a row begins, or within one if they were folded into one.
@@ -173,7 +173,7 @@ class Timeline {
     events_.insert(events_.end(), next, known.end());
   }
 
-  // --- An incoming event as a row ---
+  // --- An incoming event as a row
 
   static Raw raw_of(const Incoming& event) {
     Raw raw = copied(event);
@@ -210,7 +210,7 @@ class Timeline {
     return raw;
   }
 
-  // --- The rows ---
+  // --- The rows
 
   void derive() {
     bool open = false;

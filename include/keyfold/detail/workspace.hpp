@@ -77,7 +77,7 @@ class Workspace : public CoreType {
     this->journal = &*sequence_journal_;
   }
 
-  // --- What planners read: rows come in from the table ---
+  // --- What planners read: rows come in from the table
 
   template <class Key>
   const SlotType* find(const Key& key, std::uint64_t hash) const {
@@ -117,7 +117,7 @@ class Workspace : public CoreType {
   /// Whether a load of the table, which need not have made a version, has changed what it remembers.
   bool sequences_outdated() const noexcept { return base_.sequences_changed != sequences_started_; }
 
-  // --- What the transaction reads: nothing is copied ---
+  // --- What the transaction reads: nothing is copied
 
   template <class Key>
   const Row* peek(const Key& key) const {
@@ -162,7 +162,7 @@ class Workspace : public CoreType {
     return out;
   }
 
-  // --- The end of the transaction ---
+  // --- The end of the transaction
 
   /// Plans the net effect of all writes on the table.
   void plan_commit(Plan<Row>& plan) {
