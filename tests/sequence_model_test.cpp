@@ -21,7 +21,7 @@ struct ByMembers {
 struct ByText {
   template <class Event>
   static auto sequenced(auto builder) {
-    constexpr auto text = [](const Event& event) { return std::string(event.seq, 'x'); };
+    constexpr auto text = [](const Event& event) { return std::string(static_cast<std::size_t>(event.seq), 'x'); };
     return std::move(builder).template sequence_by<text>();
   }
 };
