@@ -110,7 +110,7 @@ class FailingCalls {
     const bool failing = nth_ != 0 && (count_ == nth_ || (all_after_ && count_ > nth_));
     if (!failing) return false;
     if (failed_.empty()) failed_ = call;
-    errno = damage_ == Damage::interrupted ? EINTR : failed_ == "write" ? ENOSPC : EIO;
+    errno = damage_ == Damage::interrupted ? EINTR : call == std::string_view("write") ? ENOSPC : EIO;
     return true;
   }
 

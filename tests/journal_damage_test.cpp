@@ -109,7 +109,7 @@ TEST_CASE("CorruptJournal names the file and the offset of the damage") {
   }
 }
 
-TEST_CASE("a salvage reads what precedes the damage and counts what stands behind it") {
+TEST_CASE("a salvage reads what precedes the damage and counts what is lost") {
   MemoryDisk disk = written_directory(End::closed);
   constexpr std::size_t header = keyfold::detail::LogHeader::Layout::size;
   const std::size_t second = header + 32 + payload_of(commits_before_checkpoint + 1).size();
@@ -119,7 +119,7 @@ TEST_CASE("a salvage reads what precedes the damage and counts what stands behin
   CHECK(commits_in(image) == Commits{1, 2, 3, 4});
   REQUIRE(image.damage);
   CHECK(image.damage->offset == second);
-  CHECK(image.frames_behind_damage == commits_in_log - 2);
+  CHECK(image.frames_lost == commits_in_log - 1);
 }
 
 TEST_CASE("a salvage of a log whose header is damaged has the snapshot") {

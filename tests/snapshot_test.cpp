@@ -50,7 +50,13 @@ struct SilentOrder {
 };
 BOOST_DESCRIBE_STRUCT(SilentOrder, (), (id, buyer, at))
 
-/// The same with columns less, and one more of a type that none of them has.
+struct Item {
+  int number = 0;  // was `code`...
+  int code = 0;    // ...and this is another one
+};
+BOOST_DESCRIBE_STRUCT(Item, (), (number, code))
+
+/// An order with columns less, and one more of a type that none of them has.
 struct ShortOrder {
   std::int64_t id = 0;
   double weight = 1.5;
@@ -191,6 +197,10 @@ class PipeBuffer : public std::stringbuf {
 
 BOOST_CLASS_VERSION(snapshot_rows::Person<1>, 1)
 
+template <>
+struct keyfold::schema_changes<snapshot_rows::Item> {
+  static constexpr keyfold::RenamedColumn renamed[] = {{"code", "number"}};
+};
 template <>
 struct keyfold::schema_changes<snapshot_rows::NewOrder> {
   static constexpr keyfold::RenamedColumn renamed[] = {{"customer", "buyer"}};
@@ -496,6 +506,43 @@ TEST_CASE("a key that is NaN or there twice is refused although the checksums ar
   CHECK(loaded<Gauges>(with_key(3.5)).size() == 2);
   CHECK_THROWS_WITH(loaded<Gauges>(with_key(std::nan(""))), contains("the key of a row is NaN"));
   CHECK_THROWS_WITH(loaded<Gauges>(with_key(1.5)), contains("the key 1.5 is there twice"));
+}
+
+TEST_CASE("a table is not saved while it is written to") {
+  Orders orders = some_orders();
+  std::ostringstream out;
+  const auto save = [&](const Order&, const Order&) {
+    kf::save(orders, out);
+    return true;
+  };
+  const std::vector<Order> rows(orders.begin(), orders.end());
+  const auto version = orders.version();
+  CHECK_THROWS_WITH(orders.merge(rows).when_matched(save).erase().execute(),
+                    contains("in the middle of a write"));
+  CHECK(orders.version() == version);
+  const auto write = [&](std::uint64_t, std::uint64_t) {
+    orders.clear();
+    return true;
+  };
+  CHECK_THROWS_WITH(kf::save(orders, out, {.progress = write}), contains("wrote to the table"));
+}
+
+TEST_CASE("a file that has a column under its new name is not renamed again") {
+  using Items = kf::Table<snapshot_rows::Item, kf::Key<&snapshot_rows::Item::number>>;
+  Items items;
+  items.insert({7, 1});
+  const Items again = loaded<Items>(saved(items));
+  REQUIRE(again.size() == 1);
+  CHECK(again.find(7)->code == 1);
+}
+
+TEST_CASE("a device or a folder is not replaced by a snapshot") {
+  const Directory directory;
+  CHECK_THROWS_AS(kf::save(some_orders(), "/dev/null"), kf::IoError);
+  CHECK(std::filesystem::is_character_file("/dev/null"));
+  std::filesystem::create_directory(directory / "folder");
+  CHECK_THROWS_AS(kf::save(some_orders(), directory / "folder"), kf::IoError);
+  CHECK(directory.names() == std::set<std::string>{"folder"});
 }
 
 TEST_CASE("progress is told from nothing to all rows, and can cancel") {

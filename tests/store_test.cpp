@@ -4,6 +4,7 @@
 #include <keyfold/store.hpp>
 
 #include <boost/describe.hpp>
+#include <fstream>
 
 #include <chrono>
 #include <map>
@@ -121,6 +122,21 @@ TEST_CASE("a store takes checkpoints by itself when the log has outgrown the lim
   CHECK(store.verify().version == 200);
 }
 
+TEST_CASE("new directories are made, and files of others are left alone") {
+  const TemporaryDirectory directory;
+  const auto deep = directory.path / "a" / "b" / "";
+  std::filesystem::create_directories(deep / "folder.tmp");
+  std::ofstream(deep / "notes.tmp") << "mine";
+  for (const std::size_t size : {0U, 1U}) {
+    auto store = FileStore::open(deep);
+    CHECK(store.table().size() == size);
+    store.upsert({{1, "tea", {}}});
+  }
+  CHECK(std::filesystem::exists(deep / "folder.tmp"));
+  CHECK(std::filesystem::file_size(deep / "notes.tmp") == 4);
+  CHECK(FileStore::open(directory.path / "x" / "y").table().empty());
+}
+
 TEST_CASE("a directory has one store at a time") {
   const TemporaryDirectory directory;
   auto store = FileStore::open(directory.path);
@@ -142,7 +158,7 @@ TEST_CASE("a directory has one store at a time") {
   closed.close();
   CHECK(FileStore::open(directory.path).table().size() == 2);
   CHECK(closed.table().size() == 2);
-  CHECK_THROWS_AS(closed.insert({3, "mug", {}}), kf::StoreFailed);
+  CHECK_THROWS_WITH(closed.insert({3, "mug", {}}), contains("was closed; open it again to write"));
 }
 
 TEST_CASE("after a kill everything is there, and the store is not clean") {
@@ -207,6 +223,35 @@ TEST_CASE("salvage copies what precedes the damage into a new store") {
   CHECK(store.table().size() == 1);
   CHECK(*store.table().find(1) == Order{1, "tea", 7});
   CHECK_THROWS_AS(MemoryStore::salvage(SharedDisk{&disk}, SharedDisk{&fresh}), kf::Error);
+}
+
+TEST_CASE("a salvage tells how much is missing where the end of the log, or all of it, is") {
+  MemoryDisk disk;
+  {
+    MemoryStore store(SharedDisk{&disk});
+    store.insert({1, "tea", 7});
+    store.checkpoint();
+    store.insert({2, "cup", 8});
+    store.tag("second", 2);
+    store.insert({3, "jug", 9});
+  }
+  SECTION("the end") {
+    disk.contents("log-2").resize(52);
+    MemoryDisk fresh;
+    const kf::Salvaged salvaged = MemoryStore::salvage(SharedDisk{&disk}, SharedDisk{&fresh});
+    CHECK(salvaged.version == 1);
+    CHECK(salvaged.left_behind == 3);
+  }
+  SECTION("all of it") {
+    SharedDisk{&disk}.remove("log-2");
+    MemoryDisk fresh;
+    CHECK_THROWS_AS(MemoryStore(SharedDisk{&disk}), kf::CorruptJournal);
+    const kf::Salvaged salvaged = MemoryStore::salvage(SharedDisk{&disk}, SharedDisk{&fresh});
+    CHECK(salvaged.version == 1);
+    REQUIRE(salvaged.damage);
+    CHECK(salvaged.damage->file == SharedDisk{&disk}.path("log-2"));
+    CHECK(MemoryStore(SharedDisk{&fresh}).table().size() == 1);
+  }
 }
 
 TEST_CASE("a failed fsync leaves the commit in doubt and ends writing, and reading goes on") {
@@ -455,7 +500,9 @@ TEST_CASE("a unique index that the stored rows do not allow is refused, and noth
   }
   disk.kill();
   const auto before = files_of(disk);
-  CHECK_THROWS_AS(UniqueStore(SharedDisk{&disk}), kf::Error);
+  CHECK_THROWS_AS(UniqueStore(SharedDisk{&disk}), kf::UniqueViolation);
+  MemoryDisk fresh;
+  CHECK_THROWS_AS(UniqueStore::salvage(SharedDisk{&disk}, SharedDisk{&fresh}), kf::UniqueViolation);
   CHECK(files_of(disk) == before);
   CHECK(MemoryStore(SharedDisk{&disk}).table().size() == 2);
 }

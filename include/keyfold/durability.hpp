@@ -23,7 +23,7 @@ namespace durability {
 inline constexpr Durability every_commit{};
 
 /// A thread of the store brings commits to the medium this often: a cut of power takes at most the commits
-/// acknowledged within this time and that of one fsync.
+/// acknowledged within this time and that of two fsyncs.
 [[nodiscard]] constexpr Durability interval(std::chrono::milliseconds period) noexcept {
   return {Durability::Mode::interval, period};
 }

@@ -39,12 +39,14 @@ class CommitInDoubt : public IoError {
                 cause.operation, cause.file, cause.code) {}
 };
 
-/// The store takes no more writes, because an earlier one could not be made durable.
+/// The store takes no more writes, because an earlier one could not be made durable, or since it was closed:
+/// then there is no `code`.
 class StoreFailed : public IoError {
  public:
   explicit StoreFailed(const IoError& cause)
-      : IoError("the store takes no more writes since an operation failed (" + std::string(cause.what()) +
-                    "); open it again",
+      : IoError(cause.code ? "the store takes no more writes since an operation failed (" +
+                                 std::string(cause.what()) + "); open it again"
+                           : "the store of '" + cause.file + "' was closed; open it again to write",
                 cause.operation, cause.file, cause.code) {}
 };
 

@@ -68,7 +68,7 @@ struct Verified {
 struct Salvaged {
   Version version = 0;                     ///< that the new store has
   std::optional<CorruptJournal> damage{};  ///< why it has no later one; nothing if the log was intact
-  std::uint64_t left_behind = 0;  ///< commits behind the damage that can still be made out, but not used
+  std::uint64_t left_behind = 0;  ///< later commits, tags and expiries that are known to have been made
 };
 
 /// A table on disk: a directory with a snapshot and a log of commits. What is promised in which mode stands
@@ -276,16 +276,19 @@ Salvaged Store<TableType, Disk>::salvage(Disk damaged, Disk fresh) {
   const auto fresh_lock = fresh.lock("LOCK");
   const auto image = detail::read_journal<Checks>(damaged, detail::OnDamage::salvage);
   if (image.generation == 0)
-    throw IoError("salvage", damaged.path("."), std::make_error_code(std::errc::no_such_file_or_directory));
+    throw IoError("salvage", damaged.path(detail::snapshot_name(1)),
+                  std::make_error_code(std::errc::no_such_file_or_directory));
   const auto nothing = detail::read_journal<Checks>(fresh);
   if (nothing.generation != 0)
-    throw IoError("salvage into", fresh.path("."), std::make_error_code(std::errc::file_exists));
+    throw IoError("salvage into", fresh.path(detail::snapshot_name(nothing.generation)),
+                  std::make_error_code(std::errc::file_exists));
   auto restored = detail::Restorer<Core, Disk>(damaged, image, detail::OnDamage::salvage).run(TableOptions{});
   detail::Journal<Disk, Checks> journal(fresh, nothing);
   journal.checkpoint([&](auto& sink) { detail::write_state(*restored.core, sink); });
   journal.close();
   const bool by_replay = restored.damage.has_value();
-  return {restored.core->version(), by_replay ? restored.damage : image.damage, image.frames_behind_damage};
+  const std::uint64_t unused = by_replay ? image.last - image.header.base - restored.records : 0;
+  return {restored.core->version(), by_replay ? restored.damage : image.damage, image.frames_lost + unused};
 }
 
 }  // namespace keyfold

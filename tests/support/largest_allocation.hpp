@@ -29,7 +29,15 @@ KEYFOLD_REPLACED void* operator new(std::size_t size) {
 KEYFOLD_REPLACED void* operator new(std::size_t size, std::align_val_t alignment) {
   return keyfold_test::allocate_and_note(size, static_cast<std::size_t>(alignment));
 }
+KEYFOLD_REPLACED void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 KEYFOLD_REPLACED void operator delete(void* block) noexcept { std::free(block); }
+KEYFOLD_REPLACED void operator delete(void* block, const std::nothrow_t&) noexcept { std::free(block); }
 KEYFOLD_REPLACED void operator delete(void* block, std::size_t) noexcept { std::free(block); }
 KEYFOLD_REPLACED void operator delete(void* block, std::align_val_t) noexcept { std::free(block); }
 KEYFOLD_REPLACED void operator delete(void* block, std::size_t, std::align_val_t) noexcept {

@@ -33,6 +33,9 @@ template <class T>
 consteval void require_codec() {
   constexpr bool reference = Reference<T>;
   constexpr bool long_number = std::same_as<T, long double>;
+  constexpr CodecKind kind = codec_kind_v<T>;
+  static_assert((kind != CodecKind::duration && kind != CodecKind::time_point) || FixedSize<T>,
+                "keyfold: a duration whose count is no plain number cannot be saved");
   static_assert(!reference || codec_kind_v<T> != CodecKind::none,
                 "keyfold: a pointer or view cannot be saved; save what it points to, or a key");
   static_assert(!long_number,
@@ -308,7 +311,9 @@ class Decoder {
       if (count != 0)
         std::memcpy(std::ranges::data(container), in_.take(count * sizeof(Element)), count * sizeof(Element));
     } else {
-      if constexpr (requires { container.reserve(count); }) container.reserve(count);
+      // An element may take more memory than bytes, and what is told may not be true.
+      if constexpr (requires { container.reserve(count); })
+        container.reserve(std::min<std::size_t>(count, in_.left() / sizeof(Element) + 1));
       for (std::size_t i = 0; i < count; ++i) add_element<Element>(container);
       if (container.size() != count) in_.fail("an element of a set or map is there twice");
     }

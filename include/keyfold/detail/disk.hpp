@@ -57,11 +57,15 @@ class PosixDisk {
 
   /// Makes the directory if it is not there.
   explicit PosixDisk(const std::filesystem::path& directory) : path_(directory) {
+    const std::vector<std::filesystem::path> parents = unsettled_parents();
     std::error_code error;
-    const bool made = std::filesystem::create_directories(path_, error);
+    std::filesystem::create_directories(path_, error);
     if (error) throw IoError("create directory", path_.string(), error);
     directory_ = open_file(AT_FDCWD, path_.string(), O_RDONLY | O_DIRECTORY);
-    if (made) sync_parent();
+    for (const auto& parent : parents) {
+      const PosixFile above = open_file(AT_FDCWD, parent.string(), O_RDONLY | O_DIRECTORY);
+      if (::fsync(above.descriptor()) != 0) throw IoError("fsync", parent.string(), last_error());
+    }
   }
 
   /// How a file is named in messages.
@@ -193,11 +197,24 @@ class PosixDisk {
     return {descriptor, std::move(name)};
   }
 
-  // The name of a new directory stands in the one above it.
-  void sync_parent() const {
-    const auto parent = std::filesystem::absolute(path_).lexically_normal().parent_path();
-    const PosixFile above = open_file(AT_FDCWD, parent.string(), O_RDONLY | O_DIRECTORY);
-    if (::fsync(above.descriptor()) != 0) fail("fsync", "..", errno);
+  static std::error_code last_error() { return {errno, std::generic_category()}; }
+
+  // The name of a directory stands in the one above it. Whoever made the directory may not have come to sync
+  // that, so it is done for one that is there, too, if only we may.
+  std::vector<std::filesystem::path> unsettled_parents() const {
+    auto path = std::filesystem::absolute(path_).lexically_normal();
+    if (!path.has_filename()) path = path.parent_path();
+    std::vector<std::filesystem::path> parents;
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored)) {
+      if (::access(path.parent_path().c_str(), R_OK) == 0) parents.push_back(path.parent_path());
+      return parents;
+    }
+    do {
+      path = path.parent_path();
+      parents.push_back(path);
+    } while (!std::filesystem::exists(path, ignored) && path.has_relative_path());
+    return parents;
   }
 
   std::filesystem::path path_;

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
@@ -57,7 +58,8 @@ class OpenFile {
     while (!bytes.empty()) {
       const ssize_t count = calls_.write(number_, bytes.data(), bytes.size());
       if (count < 0 && errno == EINTR) continue;
-      if (count < 0) detail::throw_io_error("write", path_);
+      if (count == 0) errno = EIO;
+      if (count <= 0) detail::throw_io_error("write", path_);
       bytes = bytes.subspan(static_cast<std::size_t>(count));
     }
   }
@@ -102,7 +104,13 @@ template <class Calls>
 class FileReplacement {
  public:
   FileReplacement(Calls& calls, std::string path)
-      : calls_(calls), path_(std::move(path)), temporary_(free_name()), file_(open_temporary()) {}
+      : calls_(calls),
+        path_(std::move(path)),
+        mode_(mode_to_keep()),
+        temporary_(free_name()),
+        file_(open_temporary()) {
+    if (mode_) static_cast<void>(calls_.chmod(file_.number(), *mode_));
+  }
   FileReplacement(const FileReplacement&) = delete;
   FileReplacement& operator=(const FileReplacement&) = delete;
   ~FileReplacement() {
@@ -114,7 +122,6 @@ class FileReplacement {
   /// Puts the file in its place, durably. An IoError of the last step, fsync of the directory, means that the
   /// new file is in its place, but may be the old one again after a power failure.
   void commit() {
-    keep_mode();
     file_.sync();
     file_.close();
     if (calls_.rename(temporary_.c_str(), path_.c_str()) != 0) detail::throw_io_error("rename", temporary_);
@@ -137,7 +144,7 @@ class FileReplacement {
   OpenFile<Calls> open_temporary() {
     for (int number = 1;; ++number) {
       try {
-        return OpenFile<Calls>(calls_, temporary_, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        return OpenFile<Calls>(calls_, temporary_, O_WRONLY | O_CREAT | O_EXCL, replaces_ ? 0600 : 0666);
       } catch (const IoError& error) {
         if (error.code != std::errc::file_exists || number == 100) {
           renamed_ = true;  // not ours to remove
@@ -148,17 +155,24 @@ class FileReplacement {
     }
   }
 
-  void keep_mode() {
+  // Of the file that is replaced. A device or a folder is not.
+  std::optional<mode_t> mode_to_keep() {
     const int old = calls_.open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
-    if (old < 0) return;
+    replaces_ = old >= 0 || errno != ENOENT;
+    if (old < 0) return {};
     struct stat status{};
-    if (calls_.stat(old, &status) == 0)
-      static_cast<void>(calls_.chmod(file_.number(), status.st_mode & 07777U));
+    const bool known = calls_.stat(old, &status) == 0;
     calls_.close(old);
+    if (!known) return {};
+    if (!S_ISREG(status.st_mode))
+      throw IoError("replace", path_, std::make_error_code(std::errc::operation_not_supported));
+    return status.st_mode & 07777U;
   }
 
   Calls& calls_;
   std::string path_;
+  bool replaces_ = false;  // a file whose mode is kept; nobody else sees the new one before it has it
+  std::optional<mode_t> mode_;
   std::string temporary_;
   bool renamed_ = false;
   OpenFile<Calls> file_;

@@ -172,8 +172,7 @@ class Journal {
   /// throws. Throws IoError.
   void close() {
     end_if_thrown([&] {
-      const auto closed = std::make_exception_ptr(IoError(
-          "write", disk_.path(log_name(generation_)), std::make_error_code(std::errc::bad_file_descriptor)));
+      const auto closed = std::make_exception_ptr(IoError("close", disk_.path(log_name(generation_)), {}));
       sync();
       const std::lock_guard guard(mutex_);
       const std::string name(clean_name);

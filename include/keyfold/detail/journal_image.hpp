@@ -36,7 +36,7 @@ struct JournalImage {
   bool clean = false;
   std::vector<std::string> leftovers{};    // files that mean nothing
   std::optional<CorruptJournal> damage{};  // that ended a salvage
-  std::uint64_t frames_behind_damage = 0;  // that could still be made out, but not be used
+  std::uint64_t frames_lost = 0;           // that something says there were after the last good one
 
   ByteSpan snapshot() const noexcept {
     return ByteSpan(snapshot_file)
@@ -75,11 +75,17 @@ class JournalReader {
  private:
   void list() {
     for (const std::string& name : disk_.list()) {
-      if (name.ends_with(".tmp")) image_.leftovers.push_back(name);
+      if (is_temporary(name)) image_.leftovers.push_back(name);
       if (name == clean_name) marked_ = true;
       if (const auto number = number_in(name, "snapshot-")) snapshots_.push_back(*number);
       if (const auto number = number_in(name, "log-")) logs_.push_back(*number);
     }
+  }
+
+  static bool is_temporary(std::string_view name) {
+    if (!name.ends_with(".tmp")) return false;
+    name.remove_suffix(4);
+    return name == clean_name || number_in(name, "snapshot-") || number_in(name, "log-");
   }
 
   static std::optional<std::uint64_t> number_in(std::string_view name, std::string_view prefix) {
@@ -138,9 +144,6 @@ class JournalReader {
 
   void read_log() {
     log_path_ = disk_.path(log_name(image_.generation));
-    if (std::ranges::find(logs_, image_.generation) == logs_.end())
-      throw CorruptJournal(log_path_, 0, "it is missing");
-    image_.log_file = disk_.read(log_name(image_.generation));
     if (!read_log_header()) return;
     if (image_.header.generation != image_.generation)
       throw CorruptJournal(log_path_, 16, "it is of another generation");
@@ -155,6 +158,9 @@ class JournalReader {
   bool read_log_header() {
     image_.last = base_;
     try {
+      if (std::ranges::find(logs_, image_.generation) == logs_.end())
+        throw CorruptJournal(log_path_, 0, "it is missing");
+      image_.log_file = disk_.read(log_name(image_.generation));
       image_.header = LogHeader::read<Checks>(image_.log_file, log_path_);
       return true;
     } catch (const CorruptJournal& damage) {
@@ -190,9 +196,11 @@ class JournalReader {
       image_.damage = damage;
       return;
     }
-    if (marker.size != image_.end || marker.last != image_.last || image_.end != image_.log_file.size())
-      return damaged("what stands here is not what was there when the store was closed");
-    image_.clean = true;
+    image_.clean =
+        marker.size == image_.end && marker.last == image_.last && image_.end == image_.log_file.size();
+    if (image_.clean) return;
+    damaged("what stands here is not what was there when the store was closed");
+    there_was(marker.last);
   }
 
   // The missing frame was promised if anything says that it was on the medium.
@@ -212,9 +220,15 @@ class JournalReader {
     if (on_damage_ == OnDamage::fail) throw damage;
     if (image_.damage) return;
     image_.damage = damage;
-    for (std::size_t at = image_.end; at + FrameHeader::size <= image_.log_file.size(); ++at)
-      image_.frames_behind_damage +=
-          FrameHeader::read<Checks>(image_.log_file, image_.header.id, at) ? 1U : 0U;
+    there_was(image_.header.durable);
+    for (std::size_t at = image_.end; at + FrameHeader::size <= image_.log_file.size(); ++at) {
+      if (const auto later = FrameHeader::read<Checks>(image_.log_file, image_.header.id, at))
+        there_was(later->number);
+    }
+  }
+
+  void there_was(std::uint64_t frame) noexcept {
+    if (frame > image_.last) image_.frames_lost = std::max(image_.frames_lost, frame - image_.last);
   }
 
   const Disk& disk_;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -71,21 +72,39 @@ inline StoredSchema get_schema(ByteReader& in) {
   schema.class_version = detail::get_u32(in);
   const std::size_t count = detail::get_u32(in);
   if (count > in.left() / 8) in.fail("more columns than the bytes can hold");
+  std::unordered_set<std::string> names;
   for (std::size_t i = 0; i < count; ++i) {
     std::string name(detail::get_text(in));
-    for (const StoredColumn& earlier : schema.columns) {
-      if (earlier.name == name) in.fail("the column '" + name + "' is there twice");
-    }
+    if (!names.insert(name).second) in.fail("the column '" + name + "' is there twice");
     schema.columns.push_back({std::move(name), std::string(detail::get_text(in))});
   }
   return schema;
 }
 
+inline auto has_column(const StoredSchema& schema) {
+  return [&schema](std::string_view name) {
+    return std::ranges::find(schema.columns, name, &StoredColumn::name) != schema.columns.end();
+  };
+}
+
 template <class Row>
-std::string_view name_now(std::string_view stored) {
-  if constexpr (requires { schema_changes<Row>::renamed; }) {
+consteval bool renames_to_columns() {
+  if constexpr (HasColumns<Row>) {
     for (const RenamedColumn& column : schema_changes<Row>::renamed) {
-      if (column.stored == stored) return column.now;
+      if (column_index<Row>(column.now) >= column_count<Row>) return false;
+    }
+  }
+  return true;
+}
+
+/// `has(name)` tells whether the file has a column of that name: one that has the new name was written since.
+template <class Row, class Has>
+std::string_view name_now(std::string_view stored, [[maybe_unused]] Has has) {
+  if constexpr (requires { schema_changes<Row>::renamed; }) {
+    static_assert(renames_to_columns<Row>(),
+                  "keyfold: schema_changes<>::renamed gives a new name that is no column of the row type");
+    for (const RenamedColumn& column : schema_changes<Row>::renamed) {
+      if (column.stored == stored && !has(column.now)) return column.now;
     }
   }
   return stored;
@@ -114,7 +133,7 @@ class RowDecoder {
     if (stored.columns == present.columns) return;
     evolved_ = true;
     names_.reserve(stored.columns.size());
-    for (std::size_t i = 0; i < stored.columns.size(); ++i) add_step(stored.columns[i], i, present);
+    for (std::size_t i = 0; i < stored.columns.size(); ++i) add_step(stored.columns[i], i, stored, present);
     for (const Step& step : steps_) {
       if (step.get == nullptr) check_skipped(stored.columns[step.column], present);
     }
@@ -152,8 +171,9 @@ class RowDecoder {
                          "load it into the row type that wrote it, and copy its rows");
   }
 
-  void add_step(const StoredColumn& column, std::size_t number, const StoredSchema& present) {
-    const std::string_view name = detail::name_now<Row>(column.name);
+  void add_step(const StoredColumn& column, std::size_t number, const StoredSchema& stored,
+                const StoredSchema& present) {
+    const std::string_view name = detail::name_now<Row>(column.name, has_column(stored));
     for (std::size_t i = 0; i < present.columns.size(); ++i) {
       if (present.columns[i].name != name) continue;
       if (present.columns[i].type != column.type) {

@@ -101,7 +101,10 @@ class RememberedReader {
 
   void place_columns() {
     std::vector<std::string> now;
-    for (const std::string& column : schema_.columns) now.emplace_back(detail::name_now<Row>(column));
+    const auto has = [this](std::string_view name) {
+      return std::ranges::find(schema_.columns, name) != schema_.columns.end();
+    };
+    for (const std::string& column : schema_.columns) now.emplace_back(detail::name_now<Row>(column, has));
     const std::vector<std::string> present = detail::sequence_columns<Row>();
     columns_.stored = now.size();
     columns_.same = now == present;

@@ -106,7 +106,7 @@ class SnapshotReader {
     ByteReader& in = *in_;
     const StoredSchema schema = detail::get_schema(in);
     rows_.emplace(schema);
-    check_key(in);
+    check_key(in, schema);
     header_.latest = detail::get_u64(in);
     header_.oldest = log_.oldest = detail::get_u64(in);
     header_.empty_version_pinned = detail::get_flag(in);
@@ -124,13 +124,15 @@ class SnapshotReader {
     require(in.left() == 0, "more is there than was told");
     require(header_.oldest <= header_.latest, "its oldest version is later than its latest");
     require(header_.latest < std::uint64_t{1} << 60U, "a version is too large");
+    require(core_->next_order < std::uint64_t{1} << 60U, "a row's place in their order is too large");
   }
 
-  void check_key(ByteReader& in) {
+  void check_key(ByteReader& in, const StoredSchema& schema) {
     const bool ordered = detail::get_flag(in);
     std::vector<std::string> names;
     std::uint32_t count = detail::get_u32(in);
-    for (; count > 0; --count) names.emplace_back(detail::name_now<Row>(detail::get_text(in)));
+    for (; count > 0; --count)
+      names.emplace_back(detail::name_now<Row>(detail::get_text(in), detail::has_column(schema)));
     const auto present = detail::key_names(typename CoreType::KeyParts{});
     if (ordered == CoreType::ordered && names == present) return;
     throw SchemaMismatch("<key>", key_text(ordered, names), key_text(CoreType::ordered, present),

@@ -43,6 +43,30 @@ std::vector<std::string> key_names(Parts<Members...>) {
   return {std::string(member_name<Members>)...};
 }
 
+/// A key that is not among the columns would be lost with the row it belongs to.
+template <class Row, auto... Members>
+consteval bool are_saved(Parts<Members...>) {
+  const auto saved = []<auto Member>() {
+    if constexpr (codec_kind_v<Row> != CodecKind::record ||
+                  !std::is_member_object_pointer_v<decltype(Member)>) {
+      return true;
+    } else {
+      return []<auto... Columns>(MemberList<Columns...>) {
+        return (std::is_same_v<Parts<Member>, Parts<Columns>> || ...);
+      }(columns_list<Row>{});
+    }
+  };
+  return (saved.template operator()<Members>() && ...);
+}
+
+template <class Row, class KeySpec, class... Indexes>
+void require_keys_saved(const Core<Row, KeySpec, Indexes...>&) {
+  static_assert(
+      detail::are_saved<Row>(parts_of<KeySpec>{}) && (detail::are_saved<Row>(parts_of<Indexes>{}) && ...),
+      "keyfold: a member of the key or of an index is not in the column list, so that it would not be "
+      "saved; list it");
+}
+
 /// The numbers of the entries of a log, found by their addresses.
 template <class Row>
 class EntryNumbers {
@@ -161,7 +185,12 @@ class SnapshotWriter {
   }
 
   void tell_progress() {
-    if (progress_ && !progress_(rows_done_, core_.rows.size())) throw Cancelled("save()");
+    if (!progress_) return;
+    const auto state = [this] { return std::tuple(core_.version(), log_.oldest, core_.tags.size()); };
+    const auto before = state();
+    if (!progress_(rows_done_, core_.rows.size())) throw Cancelled("save()");
+    if (state() != before)
+      throw Error("the progress callback wrote to the table that is saved; nothing was saved");
   }
 
   void put_time(const std::optional<Timestamp>& time) {
@@ -301,6 +330,8 @@ class SnapshotWriter {
 /// callback throw.
 template <class CoreType, class Sink>
 void write_snapshot(const CoreType& core, Sink&& sink, const Progress& progress = {}) {
+  detail::require_keys_saved(core);
+  if (core.writing) throw Error("a table cannot be saved in the middle of a write to it; save it afterwards");
   SnapshotWriter<CoreType, std::remove_reference_t<Sink>>(core, sink, progress).run();
 }
 

@@ -89,6 +89,7 @@ class Restorer {
 
   void replay(RecordReplayer<CoreType>& replayer, ByteSpan payload, std::size_t offset) {
     const auto damaged = [&](const char* what) {
+      if (on_damage_ == OnDamage::fail && schema_.is_object && !restored_.same_schema) refuse_class(what);
       CorruptJournal damage(disk_.path(log_name(image_.generation)), offset, what);
       if (on_damage_ == OnDamage::fail) throw damage;
       restored_.damage = std::move(damage);
@@ -100,9 +101,21 @@ class Restorer {
       damaged(error.what());
     } catch (const UnsupportedFormat&) {
       throw;
+    } catch (const UniqueViolation&) {  // of an index that the program has not had when it wrote this
+      throw;
     } catch (const Error& error) {
       damaged(error.what());
     }
+  }
+
+  // Records have keys as the class had them that wrote them, and do not say how.
+  [[noreturn]] void refuse_class(const char* what) const {
+    const auto version = [](const StoredSchema& schema) {
+      return "class version " + std::to_string(schema.class_version);
+    };
+    throw SchemaMismatch("<row>", version(schema_), version(detail::schema_of<Row>()),
+                         "its log cannot be read with it (" + std::string(what) +
+                             "); open it with the program that wrote it, take a checkpoint() and close it");
   }
 
   const Disk& disk_;
@@ -117,8 +130,9 @@ template <class JournalType>
 class Flusher {
  public:
   Flusher(JournalType& journal, std::chrono::milliseconds period)
-      : thread_([this, &journal, period] {
+      : thread_([this, &journal, period]() mutable {
           std::unique_lock guard(mutex_);
+          period = std::clamp(period, std::chrono::milliseconds(1), std::chrono::milliseconds(86'400'000));
           while (!stop_.wait_for(guard, period, [this] { return stopped_; })) {
             guard.unlock();
             try {
@@ -162,6 +176,7 @@ class StoreJournal final : public CommitJournal<typename CoreType::RowType> {
         checkpoint_bytes_(checkpoint_bytes),
         first_version_(core.version()),
         first_frame_(journal_.last()) {
+    next_attempt_ = image.snapshot_file.size();
     if (journal_.generation() == 0) checkpoint();
     if (durability.mode == Durability::Mode::interval) flusher_.emplace(journal_, durability.period);
   }
