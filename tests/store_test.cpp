@@ -4,9 +4,10 @@
 #include <keyfold/store.hpp>
 
 #include <boost/describe.hpp>
-#include <fstream>
+#include <boost/serialization/version.hpp>
 
 #include <chrono>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -17,6 +18,30 @@
 
 namespace kf = keyfold;
 using namespace keyfold_test;
+
+namespace store_rows {
+struct OldPart {
+  std::int32_t id = 0;
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive & id;
+  }
+};
+struct NewPart {
+  std::int64_t id = 0;
+  template <class Archive>
+  void serialize(Archive& archive, unsigned version) {
+    if (version > 0) {
+      archive & id;
+      return;
+    }
+    auto old = static_cast<std::int32_t>(id);
+    archive & old;
+    id = old;
+  }
+};
+}  // namespace store_rows
+BOOST_CLASS_VERSION(store_rows::NewPart, 1)
 
 namespace {
 
@@ -488,6 +513,25 @@ TEST_CASE("a column that may have been renamed is a SchemaMismatch, and nothing 
     CHECK_THAT(error.what(), contains("renamed") && contains("dropped"));
   }
   CHECK(files_of(disk) == before);
+}
+
+TEST_CASE("a class that has changed its key since the log was written needs a checkpoint first") {
+  using OldParts = kf::Store<kf::Table<store_rows::OldPart, kf::Key<&store_rows::OldPart::id>>, SharedDisk>;
+  using NewParts = kf::Store<kf::Table<store_rows::NewPart, kf::Key<&store_rows::NewPart::id>>, SharedDisk>;
+  MemoryDisk disk;
+  {
+    OldParts store(SharedDisk{&disk});
+    store.append(std::vector<store_rows::OldPart>{{1}, {2}});
+    store.erase(1);
+  }
+  const auto before = files_of(disk);
+  CHECK_THROWS_AS(NewParts(SharedDisk{&disk}), kf::SchemaMismatch);
+  CHECK(files_of(disk) == before);
+  OldParts(SharedDisk{&disk}).checkpoint();
+  const NewParts store(SharedDisk{&disk});
+  CHECK(store.table().size() == 1);
+  CHECK(store.table().contains(2));
+  CHECK(store.table().as_of(1).size() == 2);
 }
 
 TEST_CASE("a unique index that the stored rows do not allow is refused, and nothing is changed") {
