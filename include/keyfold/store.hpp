@@ -32,8 +32,7 @@ struct stored_row {
 template <AnyTable TableType>
 struct stored_row<TableType> {
   using type = typename TableType::Row;
-  static_assert(std::is_default_constructible_v<type>,
-                "keyfold: a row to be loaded must be default constructible");
+  static_assert(require_row<type>());
 };
 
 }  // namespace detail

@@ -29,18 +29,30 @@ namespace keyfold::detail {
 /// How deep values may be nested, so that no file can exhaust the stack.
 inline constexpr unsigned nesting_limit = 64;
 
+/// A duration or time that counts with something of no fixed size.
+template <class T>
+consteval bool is_uncounted() {
+  if constexpr (codec_kind_v<T> == CodecKind::duration || codec_kind_v<T> == CodecKind::time_point) {
+    return detail::encoded_size<T>() == varying;
+  } else {
+    return false;
+  }
+}
+
 template <class T>
 consteval void require_codec() {
   constexpr bool reference = Reference<T>;
   constexpr bool long_number = std::same_as<T, long double>;
-  constexpr CodecKind kind = codec_kind_v<T>;
-  static_assert((kind != CodecKind::duration && kind != CodecKind::time_point) || FixedSize<T>,
-                "keyfold: a duration whose count is no plain number cannot be saved");
+  constexpr bool function = std::is_function_v<T>;
+  static_assert(!function,
+                "keyfold: a column that is a function cannot be saved; list data members only, or give the "
+                "class a serialize()");
+  static_assert(!is_uncounted<T>(), "keyfold: a duration whose count is no plain number cannot be saved");
   static_assert(!reference || codec_kind_v<T> != CodecKind::none,
                 "keyfold: a pointer or view cannot be saved; save what it points to, or a key");
   static_assert(!long_number,
                 "keyfold: a long double cannot be saved, since its bytes differ between platforms");
-  static_assert(codec_kind_v<T> != CodecKind::none || reference || long_number,
+  static_assert(codec_kind_v<T> != CodecKind::none || reference || long_number || function,
                 "keyfold: this class cannot be saved; describe it with BOOST_DESCRIBE_STRUCT or columns_of, "
                 "or give it a serialize()");
 }

@@ -97,8 +97,6 @@ const std::byte* get_fixed(const ByteReader& in, const std::byte* from, T& value
 template <auto... Members, class Row>
 const std::byte* get_fixed_columns(MemberList<Members...> columns, const ByteReader& in,
                                    const std::byte* from, Row& row) {
-  static_assert((!std::is_const_v<member_t<Members>> && ...),
-                "keyfold: a column that is const cannot be loaded");
   if constexpr (detail::is_bitwise<Row>()) {
     constexpr std::size_t size = detail::encoded_size<Row>();
     if (detail::are_in_a_row(columns, row)) {
@@ -113,6 +111,7 @@ const std::byte* get_fixed_columns(MemberList<Members...> columns, const ByteRea
 /// Reads a value of fixed size, whose bytes are known to be there; returns their end.
 template <class T>
 const std::byte* get_fixed(const ByteReader& in, const std::byte* from, T& value) {
+  static_assert(!std::is_const_v<T>, "keyfold: a column that is const cannot be loaded");
   constexpr CodecKind kind = codec_kind_v<T>;
   if constexpr (kind == CodecKind::boolean) {
     if (std::to_integer<unsigned>(*from) > 1) in.fail("a bool is neither 0 nor 1");

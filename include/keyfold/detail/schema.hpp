@@ -37,14 +37,21 @@ std::vector<StoredColumn> stored_columns(MemberList<Members...>) {
   return {{std::string(member_name<Members>), detail::type_text_in<member_t<Members>, Row>()}...};
 }
 
+/// Each failure is a sentence.
 template <class Row>
-StoredSchema schema_of() {
-  constexpr CodecKind kind = codec_kind_v<Row>;
-  static_assert(kind == CodecKind::object || kind == CodecKind::record,
+consteval bool require_row() {
+  static_assert(codec_kind_v<Row> == CodecKind::object || codec_kind_v<Row> == CodecKind::record,
                 "keyfold: a row to be saved needs a column list (BOOST_DESCRIBE_STRUCT or columns_of) or a "
                 "serialize()");
   static_assert(std::is_default_constructible_v<Row>,
                 "keyfold: a row to be loaded must be default constructible");
+  return true;
+}
+
+template <class Row>
+StoredSchema schema_of() {
+  static_assert(require_row<Row>());
+  constexpr CodecKind kind = codec_kind_v<Row>;
   StoredSchema schema;
   schema.is_object = kind == CodecKind::object;
   if constexpr (kind == CodecKind::object) {

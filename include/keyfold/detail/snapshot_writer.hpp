@@ -43,20 +43,24 @@ std::vector<std::string> key_names(Parts<Members...>) {
   return {std::string(member_name<Members>)...};
 }
 
-/// A key that is not among the columns would be lost with the row it belongs to.
+template <auto Member, auto... Columns>
+consteval bool is_among(MemberList<Columns...>) {
+  return (std::is_same_v<Parts<Member>, Parts<Columns>> || ...);
+}
+
+/// A part of a key that is not among the columns would be lost with the row it belongs to.
+template <class Row, auto Member>
+consteval bool is_saved() {
+  if constexpr (codec_kind_v<Row> == CodecKind::record && std::is_member_object_pointer_v<decltype(Member)>) {
+    return detail::is_among<Member>(columns_list<Row>{});
+  } else {
+    return true;
+  }
+}
+
 template <class Row, auto... Members>
 consteval bool are_saved(Parts<Members...>) {
-  const auto saved = []<auto Member>() {
-    if constexpr (codec_kind_v<Row> != CodecKind::record ||
-                  !std::is_member_object_pointer_v<decltype(Member)>) {
-      return true;
-    } else {
-      return []<auto... Columns>(MemberList<Columns...>) {
-        return (std::is_same_v<Parts<Member>, Parts<Columns>> || ...);
-      }(columns_list<Row>{});
-    }
-  };
-  return (saved.template operator()<Members>() && ...);
+  return (detail::is_saved<Row, Members>() && ...);
 }
 
 template <class Row, class KeySpec, class... Indexes>
