@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <sstream>
 
 #include "support/fault_check.hpp"
 #include "support/property.hpp"
+#include "support/snapshot_bytes.hpp"
 
 namespace kf = keyfold;
 using namespace keyfold_test;
@@ -46,20 +46,6 @@ TableOf<Value> some_table() {
   table.insert(row(1, 106));
   table.erase(value_of<Value>(2));
   return table;
-}
-
-template <class Table>
-std::string saved(const Table& table) {
-  std::ostringstream out;
-  kf::save(table, out);
-  return out.str();
-}
-
-template <class Table>
-Table loaded(const std::string& bytes) {
-  kf::detail::MemorySource source(std::as_bytes(std::span(bytes)));
-  kf::LoadOptions options;
-  return kf::detail::load_from<Table>(source, "<bytes>", options);
 }
 
 std::string content_of(const std::filesystem::path& path) {

@@ -2,21 +2,14 @@
 // and again on the way, against a model that keeps every version.
 #include <keyfold/snapshot.hpp>
 
-#include <sstream>
-
 #include "support/history_program.hpp"
+#include "support/snapshot_bytes.hpp"
 
 namespace kf = keyfold;
 using keyfold_test::Item;
+using keyfold_test::saved;
 
 namespace {
-
-template <class Table>
-std::string saved(const Table& table) {
-  std::ostringstream out;
-  kf::save(table, out);
-  return out.str();
-}
 
 template <class Table>
 void check_reloading(const std::string& description, bool ordered) {
