@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <memory_resource>
 #include <optional>
 #include <variant>
 
@@ -53,6 +54,11 @@ struct TableOptions {
 
   /// Applied after each commit. Default: every version stays readable.
   std::optional<Retention> retention{};
+
+  /// Where rows, indexes and history have their memory; what rows allocate themselves is theirs. Must outlive the
+  /// table and its copies. Rows lie in a pool on top of it, the log in segments of up to 64 KiB, so that it is
+  /// asked seldom and for much. What it throws is thrown by the write that asked, which then changes nothing.
+  std::pmr::memory_resource* memory = std::pmr::get_default_resource();
 };
 
 }  // namespace keyfold

@@ -68,9 +68,17 @@ class Applier {
       departures += entry.leaves_key() ? 1U : 0U;
     }
     number_apps(note.once);
-    record(std::move(note), LogBlock<Row>(arrivals, images));
-    core_.keys.reserve(arrivals);
-    core_.graves.reserve(departures);
+    record(std::move(note), LogBlock<Row>(core_.log->arena, arrivals, images));
+    core_.keys.reserve(arrivals, [this](auto visit) {
+      for (const Entry& entry : plan_.entries) {
+        if (entry.arrives_at_key()) visit(entry.hash_after);
+      }
+    });
+    core_.graves.reserve(departures, [this](auto visit) {
+      for (const Entry& entry : plan_.entries) {
+        if (entry.leaves_key()) visit(entry.hash_before);
+      }
+    });
     for (Entry& entry : plan_.entries) {
       if (entry.needs_slot()) entry.fresh = detail::add_slot(core_, std::move(*entry.after));
     }

@@ -6,6 +6,7 @@
 #include <keyfold/merge.hpp>
 
 #include <exception>
+#include <memory_resource>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -56,12 +57,13 @@ template <class Row>
 class Replayed {
  public:
   template <class Rows>
-  Replayed(const Rows& rows, const CommitLog<Row>& log) : rows_(0, rows.size()) {
+  Replayed(const Rows& rows, const CommitLog<Row>& log)
+      : arena_(*std::pmr::get_default_resource()), rows_(arena_, 0, rows.size()) {
     record.version = log.latest();
     if (!log.empty()) record.timestamp = log.records.back().timestamp;
     record.operation = "REPLAY";
     record.metrics.source_rows = record.metrics.inserted = record.table_size = rows.size();
-    record.block = LogBlock<Row>(rows.size(), 0);
+    record.block = LogBlock<Row>(arena_, rows.size(), 0);
     for (const auto& slot : rows) {
       const auto* row = rows_.add(LogKind::erase, record.version, nullptr, Holder<Row>(slot.get()));
       record.block.add(LogKind::insert, record.version, nullptr)->set_newer(row);
@@ -71,6 +73,7 @@ class Replayed {
   CommitRecord<Row> record;
 
  private:
+  Arena arena_;
   LogBlock<Row> rows_;
 };
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,7 +42,8 @@ class CommitLog {
  public:
   using Record = CommitRecord<Row>;
 
-  explicit CommitLog(const KeyFunctions<Row>& key_functions) : key(key_functions) {}
+  CommitLog(const KeyFunctions<Row>& key_functions, std::pmr::memory_resource& memory)
+      : key(key_functions), arena(memory) {}
 
   bool empty() const noexcept { return records.empty(); }
   Version latest() const noexcept { return empty() ? 0 : records.back().version; }
@@ -82,6 +84,7 @@ class CommitLog {
   }
 
   const KeyFunctions<Row>& key;
+  Arena arena;
   std::vector<std::shared_ptr<const std::string>> operations;  // where those of loaded commits are stored
   std::deque<Record> records;          // ascending; a deque: they keep their address while others come and go
   std::vector<LogBlock<Row>> retired;  // ascending: blocks of expired versions that pinned ones may need

@@ -20,9 +20,9 @@ class CoreCopy {
     copy_log();
     copy_rows();
     for (const auto& [old_entry, entry] : entries_) link(*old_entry, *entry);
-    to_->graves.reserve(from.graves.size());
+    to_->graves.presize(from.graves.size());
     from.graves.for_each(
-        [this](std::uint64_t hash, const Entry& grave) { to_->graves.insert(hash, copy_of(&grave)); });
+        [this](std::uint64_t hash, const Entry& grave) { to_->graves.add(hash, copy_of(&grave)); });
     to_->tags = from.tags;
     to_->applied = from.applied;
     to_->checks = from.checks;
@@ -55,7 +55,7 @@ class CoreCopy {
 
   LogBlock<Row> copy_block(const LogBlock<Row>& from) {
     const EntryCounts counts = from.counts();
-    LogBlock<Row> to(counts.bare, counts.images);
+    LogBlock<Row> to(to_->log->arena, counts.bare, counts.images);
     for (const Entry* entry = from.first(); entry != nullptr; entry = from.next(entry)) {
       entries_[entry] = entry->has_before() ? to.add(entry->kind(), entry->version(), nullptr,
                                                      Holder<Row>(entry->before().get()))
@@ -65,10 +65,10 @@ class CoreCopy {
   }
 
   void copy_rows() {
-    to_->keys.reserve(from_.rows.size());
+    to_->keys.presize(from_.rows.size());
     for (const Slot<Row>& slot : from_.rows) {
       const Slot<Row>& copy = *add_slot(*to_, Holder<Row>(slot.get()));
-      to_->keys.insert(detail::hash_of(CoreType::key_of(copy.get())), &copy);
+      to_->keys.add(detail::hash_of(CoreType::key_of(copy.get())), &copy);
       copy.order = slot.order;
       if (slot.newest != nullptr) detail::make_newest(copy, copy_of(slot.newest));
     }

@@ -6,6 +6,7 @@
 #include <keyfold/detail/constraints.hpp>
 #include <keyfold/detail/key_index.hpp>
 #include <keyfold/detail/log.hpp>
+#include <keyfold/detail/node_pool.hpp>
 #include <keyfold/detail/plan.hpp>
 #include <keyfold/detail/sequence_state.hpp>
 #include <keyfold/detail/subscribers.hpp>
@@ -76,15 +77,24 @@ struct Core {
   using KeyParts = parts_of<KeySpec>;
   using Indexes = std::tuple<Specs...>;
   using Rows = boost::multi_index::multi_index_container<
-      SlotType, boost::multi_index::indexed_by<typename row_order<Row, KeySpec>::type,
-                                               typename secondary_index<Row, Specs>::type...>>;
+      SlotType,
+      boost::multi_index::indexed_by<typename row_order<Row, KeySpec>::type,
+                                     typename secondary_index<Row, Specs>::type...>,
+      PoolAllocator<SlotType>>;
 
   static constexpr bool ordered = spec_traits<KeySpec>::ordered;
 
   /// `retain` applies the retention of the options after a commit. By pointer, so that a table without
   /// options does not have it compiled.
   explicit Core(TableOptions table_options, void (*retain_rule)(Core&) noexcept = nullptr)
-      : options(std::move(table_options)), retain(retain_rule) {}
+      : options(std::move(table_options)),
+        retain(retain_rule),
+        pool(*options.memory, sizeof(typename Rows::final_node_type),
+             alignof(typename Rows::final_node_type)),
+        rows(typename Rows::ctor_args_list(), PoolAllocator<SlotType>(pool)),
+        keys(*options.memory),
+        graves(*options.memory),
+        log(std::make_shared<CommitLog<Row>>(key_functions<KeyParts, Row>, *options.memory)) {}
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
@@ -141,11 +151,11 @@ struct Core {
 
   TableOptions options;
   void (*retain)(Core&) noexcept;
+  NodePool pool;  // of `rows`
   Rows rows;
   KeyIndex<const SlotType> keys;
-  KeyIndex<LogEntry<Row>> graves;  // keys without a row, by the change that took the row away
-  std::shared_ptr<CommitLog<Row>> log = std::make_shared<CommitLog<Row>>(
-      key_functions<KeyParts, Row>);  // never shared for keeps, see MergeResult
+  KeyIndex<LogEntry<Row>> graves;       // keys without a row, by the change that took the row away
+  std::shared_ptr<CommitLog<Row>> log;  // never shared for keeps, see MergeResult
   std::map<std::string, Version, std::less<>> tags;
   std::map<std::string, std::uint64_t, std::less<>> applied;  // by application: its last number, see once()
   Checks<Row> checks;                                         // see Table::require()

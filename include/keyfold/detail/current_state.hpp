@@ -88,10 +88,9 @@ class CurrentState final : public AnyCurrentState<Key> {
   std::unique_ptr<SequenceState> clone() const override {
     auto copy = std::make_unique<CurrentState>();
     copy->origin = origin;
-    copy->keys.reserve(keys.size());
-    for (const Item* item = oldest_; item != nullptr; item = item->newer) copy->add(copy_of(*item));
+    for (const Item* item = oldest_; item != nullptr; item = item->newer) copy->put(copy_of(*item));
     keys.for_each([&](const Item& item) {
-      if (item.value.live) copy->add(copy_of(item));
+      if (item.value.live) copy->put(copy_of(item));
     });
     if (truncated != nullptr) copy->truncated = std::make_unique<const Seq>(*truncated);
     return copy;
@@ -128,6 +127,11 @@ class CurrentState final : public AnyCurrentState<Key> {
     throw FeedMismatch(known.describe(), CurrentState().describe());
   }
 
+  /// Strong guarantee.
+  void put(std::unique_ptr<Item> item) {
+    keys.reserve(item->hash);
+    add(std::move(item));
+  }
   void add(std::unique_ptr<Item> item) noexcept { link(keys.add(std::move(item))); }
   void replace(Item& old, std::unique_ptr<Item> fresh) noexcept {
     unlink(old);
@@ -155,9 +159,8 @@ class CurrentState final : public AnyCurrentState<Key> {
                                                std::size_t columns) {
     try {
       auto made = std::make_unique<CurrentState>();
-      made->keys.reserve(stored.keys.size());
       const auto add = [&](const auto& item) {
-        made->add(std::make_unique<Item>(
+        made->put(std::make_unique<Item>(
             Item{item.key, detail::sequences_of<Seq>(item.value, columns), item.hash}));
       };
       for (const auto* item = stored.oldest(); item != nullptr; item = item->newer) add(*item);
@@ -206,7 +209,7 @@ class CurrentUpdate final : public AnyCurrentUpdate<Key> {
   void stage(std::unique_ptr<SequenceState>& place) override {
     if (place == nullptr && made == nullptr) made = std::make_unique<State>();
     state_ = made != nullptr ? made.get() : static_cast<State*>(place.get());
-    state_->keys.reserve(detail::count_added(changes));
+    state_->keys.reserve_for(changes);
     place_ = &place;
   }
 

@@ -38,7 +38,7 @@ class Deduplicator {
  public:
   Deduplicator(const Policy& policy, std::span<const Pointer> rows) : policy_(policy) {
     survivors.reserve(rows.size());
-    seen_.reserve(rows.size());
+    seen_.presize(rows.size());
     for (const Pointer row : rows) add(row);
   }
 
@@ -60,7 +60,7 @@ class Deduplicator {
     });
     Survivor<Pointer>& added = survivors.emplace_back(Survivor<Pointer>{row, position});
     if (earlier == nullptr) {
-      seen_.insert(hash, &added);
+      seen_.add(hash, &added);
     } else {
       ++dropped;
       resolve(*earlier, added, hash);

@@ -40,8 +40,8 @@ class HistoryState final : public SequenceState {
 
   std::unique_ptr<SequenceState> clone() const override {
     auto copy = std::make_unique<HistoryState>();
-    copy->keys.reserve(keys.size());
     keys.for_each([&](const Item& item) {
+      copy->keys.reserve(item.hash);
       copy->keys.add(std::make_unique<Item>(Item{item.key, item.value, item.hash}));
     });
     return copy;
@@ -63,7 +63,7 @@ class HistoryUpdate final : public SequenceUpdate {
   void stage(std::unique_ptr<SequenceState>& place) override {
     if (place == nullptr) made_ = std::make_unique<State>();
     state_ = made_ != nullptr ? made_.get() : static_cast<State*>(place.get());
-    state_->keys.reserve(detail::count_added(changes));
+    state_->keys.reserve_for(changes);
     place_ = &place;
   }
 

@@ -114,7 +114,7 @@ class Join {
   /// Requires: all rows are added, and it is called once.
   void build() {
     if constexpr (hashed) {
-      groups_.reserve(items_.size());
+      groups_.presize(items_.size());
       for (Item& item : items_) group(item);
     }
   }
@@ -186,7 +186,7 @@ class Join {
     if (Item* first = find(values, hash)) {
       item.next = std::exchange(first->next, &item);
     } else {
-      groups_.insert(hash, &item);
+      groups_.add(hash, &item);
     }
   }
 

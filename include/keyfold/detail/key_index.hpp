@@ -1,6 +1,7 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/arena.hpp>
 #include <keyfold/detail/prefetch.hpp>
 
 #include <algorithm>
@@ -9,6 +10,9 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory_resource>
+#include <new>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,29 +26,42 @@ struct Hashed {
   Item* item = nullptr;
 };
 
-/// An open-addressing index from 64-bit hashes to items that live elsewhere. Linear probing with
-/// backward-shift deletion (Knuth, The Art of Computer Programming 3, 6.4, algorithm R), so there are no
-/// tombstones.
+/// An index from 64-bit hashes to items that live elsewhere: extendible hashing (Fagin, Nievergelt, Pippenger
+/// and Strong, ACM TODS 4, 1979). The high bits of a hash choose a segment, the low bits a place in it.
+/// Within a segment, linear probing with backward-shift deletion (Knuth, The Art of Computer Programming
+/// 3, 6.4, algorithm R), so there are no tombstones.
 ///
-/// It grows step by step: after a growth the items of the old array move over a few at each insertion, whole
-/// runs at a time, so that no single insertion pays for a rehash.
+/// A segment that fills up doubles until it has 64 KiB, and then splits in two. So the index grows a little
+/// at a time: no insertion pays for a rehash of the whole.
 ///
-/// Only reserve() allocates; the rest is noexcept but for the caller's equality. Several items may have one
-/// hash, and even one key: that is the caller's business, and lets a write swap keys in any order.
+/// Only add() and the functions that make room allocate; the rest is noexcept but for the caller's equality.
+/// Several items may have one hash, and even one key: that is the caller's business, and lets a write swap
+/// keys in any order.
 template <class Item>
 class KeyIndex {
  public:
+  explicit KeyIndex(std::pmr::memory_resource& memory = *std::pmr::get_default_resource()) noexcept
+      : directory_(&memory) {}
+  KeyIndex(const KeyIndex&) = delete;
+  KeyIndex& operator=(const KeyIndex&) = delete;
+  ~KeyIndex() { clear(); }
+
   /// The item with this hash for which `equal(item)`, or null.
   template <class Equal>
   Item* find(std::uint64_t hash, Equal equal) const {
-    Item* item = find_in(current_, hash, equal);
-    return item != nullptr ? item : find_in(previous_, hash, equal);
+    if (directory_.empty()) return nullptr;
+    const Table table = table_of(hash);
+    for (std::size_t at = hash & table.mask; table.entries[at].item != nullptr; at = (at + 1) & table.mask) {
+      if (table.entries[at].hash == hash && equal(*table.entries[at].item)) return table.entries[at].item;
+    }
+    return nullptr;
   }
 
   /// Starts loading what find(hash) reads first.
   void prefetch(std::uint64_t hash) const noexcept {
-    if (!current_.empty()) detail::prefetch(&current_[home(current_, hash)]);
-    if (!previous_.empty()) detail::prefetch(&previous_[home(previous_, hash)]);
+    if (directory_.empty()) return;
+    const Table table = table_of(hash);
+    detail::prefetch(&table.entries[hash & table.mask]);
   }
 
   /// The first item that find(hash) would compare: worth a prefetch, no answer.
@@ -52,172 +69,299 @@ class KeyIndex {
     return find(hash, [](const Item&) { return true; });
   }
 
-  /// Gives memory back when less than an eighth of it is in use. Throws std::bad_alloc; strong guarantee.
-  void shrink() {
-    if (size_ >= current_.size() / 8) return;
-    std::size_t capacity = minimum_capacity;
-    while (limit(capacity) < size_ * 2) capacity *= 2;
-    if (capacity >= current_.size()) return;
-    Entries smaller(size_ == 0 ? 0 : capacity);
-    migrate(previous_.size());
-    current_.swap(smaller);
-    for (const Entry& entry : smaller) {
-      if (entry.item != nullptr) place(entry.hash, entry.item);
+  /// Makes insertions of these hashes free of allocation, until something else is inserted.
+  /// `for_each_hash(visit)` calls `visit(hash)` for each of the `count`, and may be called several times.
+  /// Throws what the memory resource throws; strong guarantee.
+  template <class ForEachHash>
+  void reserve(std::size_t count, ForEachHash for_each_hash) {
+    presize(count);
+    while (true) {
+      crowded_.clear();
+      ++round_;
+      for_each_hash([&](std::uint64_t hash) { expect(hash); });
+      if (crowded_.empty()) return;
+      for (const std::uint64_t hash : crowded_) grow(hash);
     }
   }
+  /// Likewise, for one.
+  void reserve(std::uint64_t hash) {
+    presize(1);
+    for (Segment* segment = segment_of(hash); segment->used == segment->limit(); segment = segment_of(hash))
+      grow(hash);
+  }
 
-  /// Makes the next `additional` insertions free of allocation. Throws std::bad_alloc; strong guarantee.
-  void reserve(std::size_t additional) {
-    const std::size_t wanted = size_ + additional;
-    if (wanted <= limit(current_.size())) return;
-    std::size_t capacity = current_.empty() ? minimum_capacity : current_.size() * 2;
-    while (limit(capacity) < wanted) capacity *= 2;
-    std::vector<Entry> larger(capacity);
-    migrate(previous_.size());
-    previous_ = std::exchange(current_, std::move(larger));
-    cursor_ = 0;
-    left_ = previous_.size();
+  /// Makes an empty index as large as so many items will need. Throws what the memory resource throws; strong
+  /// guarantee.
+  void presize(std::size_t count) {
+    if (count == 0 || !directory_.empty()) return;
+    std::size_t capacity = smallest;
+    while (capacity < full && limit(capacity) < count) capacity *= 2;
+    unsigned depth = 0;
+    while ((limit(capacity) / 8 * 7) << depth < count && capacity == full) ++depth;
+    build(depth, capacity);
   }
 
   /// Requires: reserved room.
   void insert(std::uint64_t hash, Item* item) noexcept {
-    assert(size_ < limit(current_.size()));
-    place(hash, item);
+    Segment* segment = segment_of(hash);
+    assert(segment->used < segment->limit());
+    place(*segment, {hash, item});
     ++size_;
-    migrate(positions_per_insert);
   }
 
-  /// Inserts items by their places, so that memory is walked from the front to the back: a place found by
-  /// chance costs a search of the page tables. Returns an item for which `equal(item, other)` holds with one
-  /// that is there, or null. Requires: reserved room; an index that has not grown since it was empty;
-  /// `sorted` as large as `items`.
+  /// Throws what the memory resource throws; strong guarantee.
+  void add(std::uint64_t hash, Item* item) {
+    reserve(hash);
+    insert(hash, item);
+  }
+
+  /// Adds items in the order of their places, so that memory is walked from the front to the back: a place
+  /// found by chance costs a search of the page tables. Returns an item for which `equal(item, other)` holds
+  /// with one that is there, or null. Requires: `sorted` as large as `items`. Throws what the memory resource
+  /// and `equal` throw.
   template <class Equal>
-  Item* insert_new(std::span<const Hashed<Item>> items, std::span<Hashed<Item>> sorted, Equal equal) {
-    if (items.empty()) return nullptr;
-    assert(previous_.empty() && size_ + items.size() <= limit(current_.size()));
+  Item* add_new(std::span<const Hashed<Item>> items, std::span<Hashed<Item>> sorted, Equal equal) {
     sort_by_place(items, sorted);
-    for (const Hashed<Item>& added : sorted.first(items.size())) {
-      std::size_t at = home(current_, added.hash);
-      for (; current_[at].item != nullptr; at = next(current_, at)) {
-        if (current_[at].hash == added.hash && equal(*added.item, *current_[at].item)) return added.item;
-      }
-      current_[at] = added;
-      ++size_;
+    for (const Entry& added : sorted.first(items.size())) {
+      if (find(added.hash, [&](Item& other) { return equal(*added.item, other); }) != nullptr)
+        return added.item;
+      add(added.hash, added.item);
     }
     return nullptr;
   }
 
   /// Requires: the item is in the index with this hash.
   void erase(std::uint64_t hash, const Item* item) noexcept {
-    auto& table = entry_of(current_, hash, item) != nullptr ? current_ : previous_;
-    close_gap(table, static_cast<std::size_t>(entry_of(table, hash, item) - table.data()));
+    Segment* segment = segment_of(hash);
+    close_gap(table_of(hash), static_cast<std::size_t>(&entry_of(hash, item) - segment->entries()));
+    --segment->used;
     --size_;
   }
 
   /// Lets `to` stand where `from` stood. Requires: `from` is in the index with this hash.
-  void replace(std::uint64_t hash, const Item* from, Item* to) noexcept {
-    Entry* entry = entry_of(current_, hash, from);
-    if (entry == nullptr) entry = entry_of(previous_, hash, from);
-    assert(entry != nullptr);
-    entry->item = to;
-  }
+  void replace(std::uint64_t hash, const Item* from, Item* to) noexcept { entry_of(hash, from).item = to; }
 
   /// Calls `visit(hash, item)` for every item, in no particular order.
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const Entries* table : {&current_, &previous_}) {
-      for (const Entry& entry : *table) {
-        if (entry.item != nullptr) visit(entry.hash, *entry.item);
-      }
-    }
+    for_each_segment([&](Segment& segment) {
+      segment.for_each([&](const Entry& entry) { visit(entry.hash, *entry.item); });
+    });
+  }
+
+  /// Gives memory back when less than an eighth of it is in use. Throws what the memory resource throws;
+  /// strong guarantee.
+  void shrink() {
+    if (size_ >= places_ / 8) return;
+    KeyIndex smaller(memory());
+    smaller.reserve(size_, [&](auto visit) { for_each([&](std::uint64_t hash, Item&) { visit(hash); }); });
+    for_each([&](std::uint64_t hash, Item& item) { smaller.insert(hash, &item); });
+    swap(smaller);
   }
 
   std::size_t size() const noexcept { return size_; }
-  std::size_t bytes() const noexcept { return (current_.capacity() + previous_.capacity()) * sizeof(Entry); }
+  std::size_t bytes() const noexcept {
+    return places_ * sizeof(Entry) + directory_.capacity() * sizeof(Table);
+  }
 
  private:
-  using Entry = Hashed<Item>;          // item null: free
-  using Entries = std::vector<Entry>;  // its size is a power of two, or 0
+  using Entry = Hashed<Item>;  // item null: free
 
-  static constexpr std::size_t minimum_capacity = 16;
-  static constexpr std::size_t positions_per_insert = 16;  // of the old array, moved at each insertion
+  /// The head of a segment, with its entries behind it.
+  struct alignas(64) Segment {
+    Entry* entries() noexcept { return reinterpret_cast<Entry*>(this + 1); }
+    std::size_t limit() const noexcept { return KeyIndex::limit(capacity); }
+    template <class Visit>
+    void for_each(Visit visit) {
+      for (std::size_t at = 0; at < capacity; ++at) {
+        if (const Entry& entry = entries()[at]; entry.item != nullptr) visit(entry);
+      }
+    }
 
-  // Three quarters full at the most. The old array, as full as that, has moved long before the new one fills
-  // up.
+    std::size_t capacity;  // a power of two
+    unsigned depth;        // of the high bits of a hash, so many are the same for all its items
+    std::size_t used = 0;
+    std::uint64_t round = 0;   // of reserve(), in which...
+    std::size_t expected = 0;  // ...so many more are expected
+  };
+
+  /// What a search needs of a segment.
+  struct Table {
+    Entry* entries = nullptr;
+    std::size_t mask = 0;
+  };
+
+  static constexpr std::size_t smallest = 16;
+  static constexpr std::size_t full = 4096;  // places of a segment that splits rather than grows: 64 KiB
+
+  // Three quarters full at the most.
   static constexpr std::size_t limit(std::size_t capacity) noexcept { return capacity / 4 * 3; }
 
-  static std::size_t home(const Entries& table, std::uint64_t hash) noexcept {
-    return hash & (table.size() - 1);
+  static std::size_t bytes_of(std::size_t capacity) noexcept {
+    return sizeof(Segment) + capacity * sizeof(Entry);
   }
-  static std::size_t next(const Entries& table, std::size_t at) noexcept {
-    return (at + 1) & (table.size() - 1);
+  static Segment* segment_of(const Table& table) noexcept {
+    return reinterpret_cast<Segment*>(table.entries) - 1;
   }
 
-  template <class Equal>
-  static Item* find_in(const Entries& table, std::uint64_t hash, Equal& equal) {
-    if (table.empty()) return nullptr;
-    for (std::size_t at = home(table, hash); table[at].item != nullptr; at = next(table, at)) {
-      if (table[at].hash == hash && equal(*table[at].item)) return table[at].item;
+  std::pmr::memory_resource& memory() const noexcept { return *directory_.get_allocator().resource(); }
+
+  std::size_t number_of(std::uint64_t hash) const noexcept { return (hash >> 1U) >> (63U - depth_); }
+  const Table& table_of(std::uint64_t hash) const noexcept { return directory_[number_of(hash)]; }
+  Segment* segment_of(std::uint64_t hash) const noexcept { return segment_of(table_of(hash)); }
+
+  Entry& entry_of(std::uint64_t hash, const Item* item) noexcept {
+    const Table table = table_of(hash);
+    std::size_t at = hash & table.mask;
+    while (table.entries[at].item != item) at = (at + 1) & table.mask;
+    return table.entries[at];
+  }
+
+  static void place(Segment& segment, const Entry& entry) noexcept {
+    const std::size_t mask = segment.capacity - 1;
+    std::size_t at = entry.hash & mask;
+    while (segment.entries()[at].item != nullptr) at = (at + 1) & mask;
+    segment.entries()[at] = entry;
+    ++segment.used;
+  }
+
+  static void close_gap(const Table& table, std::size_t gap) noexcept {
+    const auto [entries, mask] = table;
+    for (std::size_t at = (gap + 1) & mask; entries[at].item != nullptr; at = (at + 1) & mask) {
+      const std::size_t from_home = (at - entries[at].hash) & mask;
+      const std::size_t from_gap = (at - gap) & mask;
+      if (from_home >= from_gap) {
+        entries[gap] = entries[at];
+        gap = at;
+      }
     }
-    return nullptr;
+    entries[gap] = {};
   }
 
-  static Entry* entry_of(Entries& table, std::uint64_t hash, const Item* item) noexcept {
-    if (table.empty()) return nullptr;
-    std::size_t at = home(table, hash);
-    while (table[at].item != nullptr && table[at].item != item) at = next(table, at);
-    return table[at].item != nullptr ? &table[at] : nullptr;
-  }
-
-  // By the highest bits of the place only.
-  void sort_by_place(std::span<const Entry> items, std::span<Entry> sorted) const noexcept {
-    constexpr std::size_t digit_bits = 8;
-    const std::size_t place_bits = std::bit_width(current_.size()) - 1;
-    const std::size_t shift = std::max(place_bits, digit_bits) - digit_bits;
-    const auto digit = [&](const Entry& entry) { return home(current_, entry.hash) >> shift; };
-    std::array<std::size_t, (std::size_t{1} << digit_bits) + 1> starts{};
+  // By the highest bits of the hash only.
+  static void sort_by_place(std::span<const Entry> items, std::span<Entry> sorted) noexcept {
+    const auto digit = [](const Entry& entry) { return entry.hash >> 56U; };
+    std::array<std::size_t, 257> starts{};
     for (const Entry& entry : items) ++starts[digit(entry) + 1];
     for (std::size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
     for (const Entry& entry : items) sorted[starts[digit(entry)]++] = entry;
   }
 
-  void place(std::uint64_t hash, Item* item) noexcept {
-    std::size_t at = home(current_, hash);
-    while (current_[at].item != nullptr) at = next(current_, at);
-    current_[at] = {hash, item};
-  }
+  // --- Room
 
-  static void close_gap(Entries& table, std::size_t gap) noexcept {
-    const std::size_t mask = table.size() - 1;
-    for (std::size_t at = next(table, gap); table[at].item != nullptr; at = next(table, at)) {
-      const std::size_t from_home = (at - home(table, table[at].hash)) & mask;
-      const std::size_t from_gap = (at - gap) & mask;
-      if (from_home >= from_gap) {
-        table[gap] = table[at];
-        gap = at;
-      }
+  void expect(std::uint64_t hash) {
+    Segment* segment = segment_of(hash);
+    if (segment->round != round_) {
+      segment->round = round_;
+      segment->expected = 0;
     }
-    table[gap] = {};
+    ++segment->expected;
+    if (segment->used + segment->expected == segment->limit() + 1) crowded_.push_back(hash);
   }
 
-  // Stops only where a run ends, so that what is left in the old array can still be found by probing.
-  void migrate(std::size_t positions) noexcept {
-    for (; left_ != 0 && (positions != 0 || previous_[cursor_].item != nullptr); --left_) {
-      if (Entry& entry = previous_[cursor_]; entry.item != nullptr) {
-        place(entry.hash, entry.item);
-        entry = {};
-      }
-      cursor_ = next(previous_, cursor_);
-      if (positions != 0) --positions;
+  Segment* make_segment(std::size_t capacity, unsigned depth) {
+    auto* bytes = static_cast<std::byte*>(memory().allocate(bytes_of(capacity), alignof(Segment)));
+    if (capacity == full) detail::populate(bytes, bytes + bytes_of(capacity));
+    auto* segment = ::new (bytes) Segment{.capacity = capacity, .depth = depth};
+    std::memset(static_cast<void*>(segment->entries()), 0, capacity * sizeof(Entry));
+    return segment;
+  }
+  void release(Segment* segment) noexcept {
+    memory().deallocate(segment, bytes_of(segment->capacity), alignof(Segment));
+  }
+
+  // The segment of this hash gets twice the room.
+  void grow(std::uint64_t hash) {
+    Segment* segment = segment_of(hash);
+    if (segment->capacity < full || segment->depth >= deepest()) {
+      Segment* larger = make_segment(segment->capacity * 2, segment->depth);
+      segment->for_each([&](const Entry& entry) { place(*larger, entry); });
+      put_in_place_of(hash, segment, larger, larger);
+    } else {
+      split(hash, segment);
     }
-    if (left_ == 0 && !previous_.empty()) previous_ = Entries();  // not = {}, which would keep the memory
   }
 
-  Entries current_;
-  Entries previous_;        // being emptied after a growth
-  std::size_t cursor_ = 0;  // where in previous_
-  std::size_t left_ = 0;    // how many of its positions are still to move
+  void split(std::uint64_t hash, Segment* segment) {
+    if (segment->depth == depth_) double_directory();
+    const unsigned depth = segment->depth + 1;
+    Segment* low = make_segment(segment->capacity, depth);
+    Segment* high = nullptr;
+    try {
+      high = make_segment(segment->capacity, depth);
+    } catch (...) {
+      release(low);
+      throw;
+    }
+    segment->for_each(
+        [&](const Entry& entry) { place(((entry.hash >> (64U - depth)) & 1U) == 0 ? *low : *high, entry); });
+    put_in_place_of(hash, segment, low, high);
+  }
+
+  // Half of the places in the directory go to `low`, the others to `high`.
+  void put_in_place_of(std::uint64_t hash, Segment* segment, Segment* low, Segment* high) noexcept {
+    const std::size_t count = std::size_t{1} << (depth_ - segment->depth);
+    const std::size_t first = number_of(hash) / count * count;
+    for (std::size_t i = 0; i < count; ++i) {
+      Segment* one = i < count / 2 ? low : high;
+      directory_[first + i] = {one->entries(), one->capacity - 1};
+    }
+    places_ += low->capacity + (low == high ? 0 : high->capacity) - segment->capacity;
+    release(segment);
+  }
+
+  // Splits do not help where too many hashes are alike: then segments grow.
+  unsigned deepest() const noexcept { return static_cast<unsigned>(std::bit_width(size_ / (full / 8))) + 1; }
+
+  void double_directory() {
+    std::pmr::vector<Table> larger(directory_.size() * 2, directory_.get_allocator());
+    for (std::size_t i = 0; i < larger.size(); ++i) larger[i] = directory_[i / 2];
+    directory_.swap(larger);
+    ++depth_;
+  }
+
+  void build(unsigned depth, std::size_t capacity) {
+    KeyIndex made(memory());
+    made.depth_ = depth;
+    const std::size_t segments = std::size_t{1} << depth;
+    made.directory_.reserve(segments);
+    while (made.directory_.size() < segments) {
+      Segment* segment = made.make_segment(capacity, depth);
+      made.directory_.push_back({segment->entries(), capacity - 1});
+      made.places_ += capacity;
+    }
+    swap(made);
+  }
+
+  // --- The whole
+
+  template <class Visit>
+  void for_each_segment(Visit visit) const {
+    for (std::size_t i = 0; i < directory_.size();) {
+      Segment* segment = segment_of(directory_[i]);
+      i += std::size_t{1} << (depth_ - segment->depth);
+      visit(*segment);
+    }
+  }
+
+  void clear() noexcept {
+    for_each_segment([this](Segment& segment) { release(&segment); });
+  }
+
+  void swap(KeyIndex& other) noexcept {
+    directory_.swap(other.directory_);
+    std::swap(depth_, other.depth_);
+    std::swap(size_, other.size_);
+    std::swap(places_, other.places_);
+  }
+
+  std::pmr::vector<Table> directory_;  // by the highest `depth_` bits of a hash
+  unsigned depth_ = 0;
   std::size_t size_ = 0;
+  std::size_t places_ = 0;   // of all segments
+  std::uint64_t round_ = 0;  // of reserve()
+  std::vector<std::uint64_t>
+      crowded_;  // a hash of each segment that has too little room for what is expected
 };
 
 }  // namespace keyfold::detail

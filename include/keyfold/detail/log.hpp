@@ -1,6 +1,7 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/arena.hpp>
 #include <keyfold/detail/holder.hpp>
 #include <keyfold/fwd.hpp>
 
@@ -119,27 +120,24 @@ struct EntryCounts {
   std::size_t images = 0;
 };
 
-/// The entries of one commit, in one allocation made before the commit; adding them cannot fail.
+/// The entries of one commit, in memory that is taken before the commit; adding them cannot fail.
 template <class Row>
 class LogBlock {
  public:
   using Entry = LogEntry<Row>;
 
   LogBlock() = default;
-  LogBlock(std::size_t bare_entries, std::size_t image_entries)
-      : capacity_(bare_entries * Entry::bare_size + image_entries * Entry::image_size) {
-    if (capacity_ != 0) data_ = static_cast<std::byte*>(::operator new(capacity_, alignment));
-  }
+  LogBlock(Arena& arena, std::size_t bare_entries, std::size_t image_entries)
+      : memory_(arena.allocate(bare_entries * Entry::bare_size + image_entries * Entry::image_size,
+                               Entry::alignment)) {}
   LogBlock(LogBlock&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)),
+      : memory_(std::move(other.memory_)),
         used_(std::exchange(other.used_, 0)),
-        bare_(std::exchange(other.bare_, 0)),
-        capacity_(std::exchange(other.capacity_, 0)) {}
+        bare_(std::exchange(other.bare_, 0)) {}
   LogBlock& operator=(LogBlock other) noexcept {
-    std::swap(data_, other.data_);
+    std::swap(memory_, other.memory_);
     std::swap(used_, other.used_);
     std::swap(bare_, other.bare_);
-    std::swap(capacity_, other.capacity_);
     return *this;
   }
   ~LogBlock() {
@@ -149,13 +147,12 @@ class LogBlock {
       std::destroy_at(entry);
       entry = following;
     }
-    if (data_ != nullptr) ::operator delete(data_, alignment);
   }
 
   /// Adds an entry without a before image.
   Entry* add(LogKind kind, Version version, Entry* older) noexcept {
-    assert(used_ + Entry::bare_size <= capacity_);
-    auto* entry = ::new (data_ + used_) Entry(kind, version, older);
+    assert(used_ + Entry::bare_size <= bytes());
+    auto* entry = ::new (memory_.data() + used_) Entry(kind, version, older);
     used_ += entry->size();
     bare_ += entry->has_before() ? 0U : 1U;
     return entry;
@@ -163,8 +160,8 @@ class LogBlock {
 
   /// Adds an entry that takes over `before`.
   Entry* add(LogKind kind, Version version, Entry* older, Holder<Row>&& before) noexcept {
-    assert(used_ + Entry::image_size <= capacity_);
-    ::new (data_ + used_ + Entry::before_offset) Holder<Row>(std::move(before));
+    assert(used_ + Entry::image_size <= bytes());
+    ::new (memory_.data() + used_ + Entry::before_offset) Holder<Row>(std::move(before));
     return add(kind, version, older);
   }
 
@@ -172,7 +169,8 @@ class LogBlock {
   Entry* first() noexcept { return used_ == 0 ? nullptr : entry_at(0); }
   const Entry* next(const Entry* entry) const noexcept { return next(const_cast<Entry*>(entry)); }
   Entry* next(Entry* entry) const noexcept {
-    const auto offset = static_cast<std::size_t>(reinterpret_cast<std::byte*>(entry) - data_) + entry->size();
+    const auto offset =
+        static_cast<std::size_t>(reinterpret_cast<std::byte*>(entry) - memory_.data()) + entry->size();
     return offset == used_ ? nullptr : entry_at(offset);
   }
 
@@ -180,19 +178,16 @@ class LogBlock {
     return {bare_, (used_ - bare_ * Entry::bare_size) / Entry::image_size};
   }
 
-  std::size_t bytes() const noexcept { return capacity_; }
+  std::size_t bytes() const noexcept { return memory_.size(); }
 
  private:
-  static constexpr std::align_val_t alignment{Entry::alignment};
-
   Entry* entry_at(std::size_t offset) const noexcept {
-    return std::launder(reinterpret_cast<Entry*>(data_ + offset));
+    return std::launder(reinterpret_cast<Entry*>(memory_.data() + offset));
   }
 
-  std::byte* data_ = nullptr;
+  ArenaBlock memory_;
   std::size_t used_ = 0;
   std::size_t bare_ = 0;  // entries without a before image
-  std::size_t capacity_ = 0;
 };
 
 }  // namespace keyfold::detail

@@ -132,12 +132,12 @@ class ReplaceUsing {
 
   // One row for each combination of values.
   void collect() {
-    wanted_.reserve(rows_.size());
+    wanted_.presize(rows_.size());
     for (Incoming<Row>& incoming : rows_) {
       const auto values = Columns::of(incoming.row.get());
       if (detail::has_empty_part(values)) continue;
       const std::uint64_t hash = detail::hash_of(values);
-      if (find(values, hash) == nullptr) wanted_.insert(hash, &incoming);
+      if (find(values, hash) == nullptr) wanted_.add(hash, &incoming);
     }
   }
 

@@ -49,7 +49,7 @@ class ChangePlanner {
   /// Notes the changes that bring a row to a key which another row keeps, or another change brings one to.
   void check_arrivals() {
     KeyIndex<const Planned<Row>> arrived;
-    arrived.reserve(plan_.entries.size());
+    arrived.presize(plan_.entries.size());
     for (const Planned<Row>& entry : plan_.entries) {
       if (!entry.after) continue;
       const auto key = CoreType::key_of(entry.after->get());
@@ -58,7 +58,7 @@ class ChangePlanner {
         return detail::equal_values(CoreType::key_of(earlier.after->get()), key);
       });
       if (other != nullptr || !key_is_free(entry)) conflict(entry.after->get());
-      arrived.insert(hash, &entry);
+      arrived.add(hash, &entry);
     }
   }
 

@@ -5,6 +5,7 @@
 #include <keyfold/detail/value.hpp>
 #include <keyfold/fwd.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -91,7 +92,18 @@ class KeyedStates {
     index_.for_each([&](std::uint64_t, Item& item) { visit(item); });
   }
 
-  void reserve(std::size_t additional) { index_.reserve(additional); }
+  /// Makes add() of one with this hash possible. Strong guarantee.
+  void reserve(std::uint64_t hash) { index_.reserve(hash); }
+  /// Makes add() possible of what is added by all of the changes. Strong guarantee.
+  template <class Changes>
+  void reserve_for(const Changes& changes) {
+    const auto is_added = [](const auto& change) { return change.old == nullptr; };
+    index_.reserve(static_cast<std::size_t>(std::ranges::count_if(changes, is_added)), [&](auto visit) {
+      for (const auto& change : changes) {
+        if (is_added(change)) visit(change.fresh->hash);
+      }
+    });
+  }
 
   /// Requires: reserved room.
   Item& add(std::unique_ptr<Item> item) noexcept {
@@ -127,12 +139,5 @@ struct ItemChange {
   Item* old = nullptr;
   std::unique_ptr<Item> fresh;
 };
-
-template <class Item>
-std::size_t count_added(const std::vector<ItemChange<Item>>& changes) noexcept {
-  std::size_t added = 0;
-  for (const ItemChange<Item>& change : changes) added += change.old == nullptr ? 1U : 0U;
-  return added;
-}
 
 }  // namespace keyfold::detail

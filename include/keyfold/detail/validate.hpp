@@ -29,7 +29,7 @@ class UniqueCheck {
   using Entry = Planned<Row>;
 
   explicit UniqueCheck(std::size_t arrivals) : alone_(arrivals == 1) {
-    if (!alone_) arrived_.reserve(arrivals);
+    if (!alone_) arrived_.presize(arrivals);
   }
 
   /// A row arrives at its key. `holders(key, hash, visit)` visits the rows of the table that hold it now, and
@@ -53,7 +53,7 @@ class UniqueCheck {
         }
       });
     }
-    if (!alone_) arrived_.insert(hash, &entry);
+    if (!alone_) arrived_.add(hash, &entry);
   }
 
  private:

@@ -237,7 +237,7 @@ class Workspace : public CoreType {
   // before and after.
   const SlotType* take(const SlotType& below, std::uint64_t hash) const {
     auto& self = const_cast<Workspace&>(*this);  // no workspace is const
-    self.keys.reserve(1);
+    self.keys.reserve(hash);
     const auto taken = taken_.emplace(below.order, &below).first;
     try {
       const SlotType* slot = detail::add_slot<CoreType>(self, Holder<Row>(below.get()));
