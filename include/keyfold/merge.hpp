@@ -150,6 +150,15 @@ constexpr auto merge_rule() {
                                                          false);
 }
 
+namespace detail {
+
+/// The rule of upsert().
+template <class Row, class Source>
+inline constexpr auto upsert_rule =
+    merge_rule<Row, Source>().when_matched().update_all().when_not_matched().insert_all();
+
+}  // namespace detail
+
 /// A merge that is being put together; nothing happens before execute() or preview(). It refers to the table,
 /// and to the source where that is an lvalue.
 template <class Target, class SourceRange, class RuleType>
@@ -185,7 +194,7 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
   /// that the merge owns is gone. Complexity: O(source rows) on average, plus O(table) with a
   /// when_not_matched_by_source clause.
   MergeResult<Row> execute() && { return execute_as<SourceRange>(std::move(input_.note)); }
-  MergeResult<Row> execute() & { return execute_as<SourceRange&>(input_.note); }
+  MergeResult<Row> execute() & { return execute_as<SourceRange&>(detail::CommitNote(input_.note)); }
 
   /// What execute() would do, with all its errors, without doing it. A single-pass source is read all the
   /// same, so that nothing is left to execute.
@@ -218,7 +227,7 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
   }
 
   template <class Declared>
-  MergeResult<Row> execute_as(detail::CommitNote note) {
+  MergeResult<Row> execute_as(detail::CommitNote&& note) {
     check();
     note.operation = "MERGE";
     note.parameters = detail::shared_merge_text<typename Target::CoreType>(rule_);

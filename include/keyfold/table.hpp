@@ -353,7 +353,7 @@ class Table
   static detail::CommitNote note() noexcept { return {}; }
 
   /// `fill(plan)` plans the write.
-  Result write(detail::CommitNote note, detail::Fill<Row> fill) {
+  Result write(detail::CommitNote&& note, detail::Fill<Row> fill) {
     return detail::commit(*core_, std::move(note), fill);
   }
   ChangeSet<Row> preview_plan(detail::Fill<Row> fill) { return detail::preview(*core_, fill); }

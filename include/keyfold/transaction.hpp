@@ -161,7 +161,7 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
   Transaction& target() noexcept { return *this; }
   static detail::CommitNote note() noexcept { return {}; }
 
-  Result write(detail::CommitNote note, detail::Fill<Row> fill) {
+  Result write(detail::CommitNote&& note, detail::Fill<Row> fill) {
     rows_.clear();
     detail::Written written = detail::write(open(), std::move(note), fill);
     open();  // a condition may have written to the table

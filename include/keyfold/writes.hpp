@@ -54,12 +54,7 @@ class Writes : public Loads<Self, Target, Row> {
   template <std::ranges::input_range Source>
     requires(!std::convertible_to<Source, Row>)
   Result upsert(Source&& rows) {
-    return merge(std::forward<Source>(rows))
-        .when_matched()
-        .update_all()
-        .when_not_matched()
-        .insert_all()
-        .execute();
+    return merge(std::forward<Source>(rows), detail::upsert_rule<Row, std::ranges::range_value_t<Source>>);
   }
   Result upsert(std::initializer_list<Row> rows) { return upsert(std::vector<Row>(rows)); }
   Result upsert(Row row) { return upsert(std::array<Row, 1>{std::move(row)}); }

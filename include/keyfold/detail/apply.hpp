@@ -52,43 +52,39 @@ class Applier {
     for (const Entry& entry : plan_.entries) {
       if (entry.fresh != nullptr) core_.rows.erase(core_.rows.iterator_to(*entry.fresh));
     }
-    if (recorded_) core_.log->records.pop_back();
+    if (made_ != nullptr) core_.log->records.pop_back();
     for (const Numbered& numbered : numbered_) {
       if (numbered.added) core_.applied.erase(numbered.app);
     }
   }
 
   void stage(CommitNote&& note) {
-    std::size_t images = 0;
-    std::size_t arrivals = 0;
-    std::size_t departures = 0;
-    for (const Entry& entry : plan_.entries) {
-      images += entry.outcome == Outcome::update || entry.outcome == Outcome::erase ? 1U : 0U;
-      arrivals += entry.arrives_at_key() ? 1U : 0U;
-      departures += entry.leaves_key() ? 1U : 0U;
-    }
+    const PlanCounts& counts = plan_.counts;
     number_apps(note.once);
-    record(std::move(note), LogBlock<Row>(core_.log->arena, arrivals, images));
-    core_.keys.reserve(arrivals, [this](auto visit) {
+    record(std::move(note), LogBlock<Row>(core_.log->arena, counts.arrivals, counts.images));
+    core_.keys.reserve(counts.arrivals, [this](auto visit) {
       for (const Entry& entry : plan_.entries) {
-        if (entry.arrives_at_key()) visit(entry.hash_after);
+        if (entry.arrives_at_key()) visit(entry.hash);
       }
     });
-    core_.graves.reserve(departures, [this](auto visit) {
+    core_.graves.reserve(counts.departures, [this](auto visit) {
       for (const Entry& entry : plan_.entries) {
-        if (entry.leaves_key()) visit(entry.hash_before);
+        if (entry.leaves_key()) visit(plan_.hash_before(entry));
       }
     });
-    for (Entry& entry : plan_.entries) {
-      if (entry.needs_slot()) entry.fresh = detail::add_slot(core_, std::move(*entry.after));
+    if (counts.slots != 0) {
+      for (Entry& entry : plan_.entries) {
+        if (entry.needs_slot()) entry.fresh = detail::add_slot(core_, std::move(*entry.after));
+      }
     }
-    if (core_.journal != nullptr) core_.journal->commit(core_.log->records.back(), note.once, plan_);
+    if (core_.journal != nullptr) core_.journal->commit(*made_, note.once, plan_);
   }
 
   void publish() noexcept {
     published_ = true;
     for (const Numbered& numbered : numbered_) numbered.app->second = numbered.number;
     for (std::size_t i = 0; i < plan_.entries.size(); ++i) {
+      prefetch_slot(i + 2 * prefetch_distance);
       prefetch(i + prefetch_distance);
       Entry& entry = plan_.entries[i];
       switch (entry.outcome) {
@@ -106,13 +102,12 @@ class Applier {
           break;
       }
     }
-    for (const Entry& entry : plan_.entries) {
-      if (entry.frees_key != nullptr) entry.arrived->older = entry.frees_key->left;
+    for (const KeyTurn<Row>& turn : plan_.turns) {
+      if (turn.frees_key != nullptr) turn.arrived->older = plan_.turns[turn.frees_key->turn - 1].left;
     }
-    CommitRecord<Row>& made = core_.log->records.back();
-    made.table_size = core_.rows.size();
-    core_.log->record_bytes += made.block.bytes();
-    if (!core_.log->first_commit) core_.log->first_commit = made.timestamp;
+    made_->table_size = core_.rows.size();
+    core_.log->record_bytes += made_->block.bytes();
+    if (!core_.log->first_commit) core_.log->first_commit = made_->timestamp;
   }
 
  private:
@@ -125,13 +120,18 @@ class Applier {
     std::uint64_t number;
   };
 
+  void prefetch_slot(std::size_t i) const noexcept {
+    if (i < plan_.entries.size() && plan_.entries[i].slot != nullptr)
+      detail::prefetch_object(*plan_.entries[i].slot);
+  }
+
   // Cold memory that is written to: the link from the last change of a row to its next one, and the place of
   // a new key in the index.
   void prefetch(std::size_t i) const noexcept {
     if (i >= plan_.entries.size()) return;
     const Entry& entry = plan_.entries[i];
     if (entry.slot != nullptr) detail::prefetch_to_write(entry.slot->newest);
-    if (entry.arrives_at_key()) core_.keys.prefetch(entry.hash_after);
+    if (entry.arrives_at_key()) core_.keys.prefetch(entry.hash);
   }
 
   void number_apps(const std::vector<AppNumber>& once) {
@@ -146,18 +146,17 @@ class Applier {
     auto& records = core_.log->records;
     Timestamp time = note.timestamp ? *note.timestamp : core_.options.clock();
     if (!records.empty()) time = std::max(time, detail::tick_after(records.back().timestamp));
-    records.push_back({.version = core_.version() + 1,
-                       .timestamp = time,
-                       .operation = note.operation,
-                       .parameters = std::move(note.parameters),
-                       .metrics = plan_.metrics,
-                       .metadata = std::move(note.metadata),
-                       .block = std::move(block)});
-    recorded_ = true;
+    made_ = &records.emplace_back(CommitRecord<Row>{.version = core_.version() + 1,
+                                                    .timestamp = time,
+                                                    .operation = note.operation,
+                                                    .parameters = std::move(note.parameters),
+                                                    .metrics = plan_.metrics,
+                                                    .metadata = std::move(note.metadata),
+                                                    .block = std::move(block)});
   }
 
-  LogBlock<Row>& block() noexcept { return core_.log->records.back().block; }
-  Version version() const noexcept { return core_.log->latest(); }
+  LogBlock<Row>& block() noexcept { return made_->block; }
+  Version version() const noexcept { return made_->version; }
 
   void update_in_place(Entry& entry) noexcept {
     const Slot<Row>& slot = *entry.slot;
@@ -177,25 +176,30 @@ class Applier {
       arrive(entry, LogKind::rekey_in, order);
     } else {
       fresh.order = order;
-      core_.keys.replace(entry.hash_after, entry.slot, &fresh);
+      core_.keys.replace(entry.hash, entry.slot, &fresh);
       detail::make_newest(fresh, move_to_log(entry, LogKind::update));
     }
   }
 
   void arrive(Entry& entry, LogKind kind, std::uint64_t order) noexcept {
+    KeyTurn<Row>* turn = plan_.turn_if_any(entry);
+    LogEntry<Row>* grave = turn != nullptr ? turn->grave : nullptr;
+    LogEntry<Row>* arrived = block().add(kind, version(), grave);
     entry.fresh->order = order;
-    entry.arrived = block().add(kind, version(), entry.grave);
-    detail::make_newest(*entry.fresh, entry.arrived);
-    core_.keys.insert(entry.hash_after, entry.fresh);
-    if (entry.grave != nullptr) core_.graves.erase(entry.hash_after, entry.grave);
+    detail::make_newest(*entry.fresh, arrived);
+    core_.keys.insert(entry.hash, entry.fresh);
+    if (turn != nullptr) turn->arrived = arrived;
+    if (grave != nullptr) core_.graves.erase(entry.hash, grave);
   }
 
   void leave(Entry& entry, LogKind kind) noexcept {
     const std::uint64_t order = entry.slot->order;
-    core_.keys.erase(entry.hash_before, entry.slot);
-    entry.left = move_to_log(entry, kind);
-    entry.left->set_order(order);
-    if (!entry.replaced) core_.graves.insert(entry.hash_before, entry.left);
+    const std::uint64_t hash = plan_.hash_before(entry);
+    core_.keys.erase(hash, entry.slot);
+    LogEntry<Row>* left = move_to_log(entry, kind);
+    left->set_order(order);
+    if (KeyTurn<Row>* turn = plan_.turn_if_any(entry)) turn->left = left;
+    if (!entry.replaced) core_.graves.insert(hash, left);
   }
 
   // Unlinks first: an index must not see the row that is left once it is moved from.
@@ -207,7 +211,7 @@ class Applier {
   CoreType& core_;
   Plan<Row>& plan_;
   std::vector<Numbered> numbered_;
-  bool recorded_ = false;
+  CommitRecord<Row>* made_ = nullptr;
   bool published_ = false;
 };
 

@@ -25,6 +25,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace keyfold {
 
@@ -109,6 +110,12 @@ struct Core {
   const SlotType* find(const Key& key) const {
     return find(key, detail::hash_of(key));
   }
+  /// Likewise; `candidate`: what the index of keys has said of this hash since it last changed.
+  template <class Key>
+  const SlotType* find(const Key& key, std::uint64_t hash, const SlotType* candidate) const {
+    if (candidate == nullptr) return nullptr;
+    return detail::equal_values(key_of(candidate->get()), key) ? candidate : find(key, hash);
+  }
 
   /// All rows, in the order of the first index.
   const Rows& scan() const noexcept { return rows; }
@@ -132,7 +139,7 @@ struct Core {
 
   Version version() const noexcept { return log->latest(); }
 
-  Plan<Row> new_plan() noexcept { return Plan<Row>(++epoch); }
+  Plan<Row> new_plan() noexcept { return Plan<Row>(++epoch, spare_entries); }
 
   /// The newest change of a key that no row has, or null.
   template <class Key>
@@ -164,7 +171,8 @@ struct Core {
   std::uint64_t sequences_changed = 0;  // how often
   std::uint64_t next_order = 0;
   std::uint32_t epoch = 0;
-  CommitJournal<Row>* journal = nullptr;  // of a store, which owns it
+  std::vector<Planned<Row>> spare_entries;  // see Plan
+  CommitJournal<Row>* journal = nullptr;    // of a store, which owns it
   bool writing = false;
 };
 

@@ -74,6 +74,7 @@ class KeyIndex {
   /// Throws what the memory resource throws; strong guarantee.
   template <class ForEachHash>
   void reserve(std::size_t count, ForEachHash for_each_hash) {
+    if (count == 0) return;
     presize(count);
     while (true) {
       crowded_.clear();
@@ -115,6 +116,22 @@ class KeyIndex {
     insert(hash, item);
   }
 
+  /// Adds the item, unless there is one with this hash for which `equal(other)`; returns that one, or null.
+  /// Throws what the memory resource and `equal` throw; strong guarantee.
+  template <class Equal>
+  Item* add_if_new(std::uint64_t hash, Item* item, Equal equal) {
+    reserve(hash);
+    const Table table = table_of(hash);
+    std::size_t at = hash & table.mask;
+    for (; table.entries[at].item != nullptr; at = (at + 1) & table.mask) {
+      if (table.entries[at].hash == hash && equal(*table.entries[at].item)) return table.entries[at].item;
+    }
+    table.entries[at] = {hash, item};
+    ++segment_of(table)->used;
+    ++size_;
+    return nullptr;
+  }
+
   /// Adds items in the order of their places, so that memory is walked from the front to the back: a place
   /// found by chance costs a search of the page tables. Returns an item for which `equal(item, other)` holds
   /// with one that is there, or null. Requires: `sorted` as large as `items`. Throws what the memory resource
@@ -123,9 +140,8 @@ class KeyIndex {
   Item* add_new(std::span<const Hashed<Item>> items, std::span<Hashed<Item>> sorted, Equal equal) {
     sort_by_place(items, sorted);
     for (const Entry& added : sorted.first(items.size())) {
-      if (find(added.hash, [&](Item& other) { return equal(*added.item, other); }) != nullptr)
-        return added.item;
-      add(added.hash, added.item);
+      const auto is_same = [&](const Item& other) { return equal(*added.item, other); };
+      if (add_if_new(added.hash, added.item, is_same) != nullptr) return added.item;
     }
     return nullptr;
   }

@@ -4,6 +4,7 @@
 #include <keyfold/detail/clause.hpp>
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/plan.hpp>
+#include <keyfold/detail/prefetch.hpp>
 #include <keyfold/error.hpp>
 
 #include <optional>
@@ -44,6 +45,7 @@ class MergeActions {
         plan_.touch(slot);  // anew if it was only seen so far, so that changes keep the order of the source
     entry.position = position;
     entry.clause = number;
+    detail::prefetch_to_write(slot.newest);  // apply() links it to the next change
     return entry;
   }
 

@@ -123,8 +123,11 @@ class MergePlanner : MergeActions<CoreType> {
 
   void run(typename Traits::Range& range) {
     if constexpr (std::ranges::sized_range<typename Traits::Range>) {
-      constexpr std::size_t most = 65'536;  // beyond that the size of a source may be no more than a promise
-      plan_.entries.reserve(std::min(static_cast<std::size_t>(std::ranges::size(range)), most));
+      constexpr bool in_memory = std::ranges::contiguous_range<typename Traits::Range> && Traits::stable;
+      constexpr std::size_t most =
+          65'536;  // the size of a source that is made up may be no more than a promise
+      const auto size = static_cast<std::size_t>(std::ranges::size(range));
+      plan_.entries.reserve(in_memory ? size : std::min(size, most));
     }
     if constexpr (std::same_as<std::remove_cvref_t<decltype(rule_.policy())>, NoPolicy>) {
       detail::for_each_block<Declared, Source>(
@@ -149,24 +152,36 @@ class MergePlanner : MergeActions<CoreType> {
   /// What has become of a source row.
   enum class Fate : std::uint8_t { not_matched, matched, acted };
 
+  /// What the index of keys says before rows are compared.
+  struct Lookup {
+    std::uint64_t hash;
+    const SlotType* candidate;
+  };
+
   // --- Source rows
 
+  Lookup look_up(std::uint64_t hash) const {
+    if constexpr (Key::by_key) return {hash, core_.keys.candidate(hash)};
+    return {hash, nullptr};
+  }
+
   void take_block(std::span<const Pointer> rows, Position first) {
-    std::array<std::uint64_t, block_size> hashes;
+    std::array<Lookup, block_size> lookups;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto key = Key::of(*rows[i]);
-      hashes[i] = detail::hash_of(key);
+      lookups[i].hash = detail::hash_of(key);
       if constexpr (Key::by_key) {
         detail::require_valid_key(typename Key::SourceParts{}, key, first + i);
-        core_.keys.prefetch(hashes[i]);
+        core_.keys.prefetch(lookups[i].hash);
       }
     }
     if constexpr (Key::by_key) {
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (const SlotType* likely = core_.keys.candidate(hashes[i])) detail::prefetch(likely);
+        lookups[i] = look_up(lookups[i].hash);
+        if (lookups[i].candidate != nullptr) detail::prefetch_object(*lookups[i].candidate);
       }
     }
-    for (std::size_t i = 0; i < rows.size(); ++i) take(rows[i], first + i, hashes[i]);
+    for (std::size_t i = 0; i < rows.size(); ++i) take(rows[i], first + i, lookups[i]);
   }
 
   void take_survivors(typename Traits::Range& range) {
@@ -182,22 +197,22 @@ class MergePlanner : MergeActions<CoreType> {
     this->metrics().dropped_duplicates += unique.dropped;
     for (const auto& survivor : unique.survivors) {
       if (survivor.row != nullptr)
-        take(survivor.row, survivor.position, detail::hash_of(Key::of(*survivor.row)));
+        take(survivor.row, survivor.position, look_up(detail::hash_of(Key::of(*survivor.row))));
     }
   }
 
-  void take(Pointer row, Position position, std::uint64_t hash) {
+  void take(Pointer row, Position position, const Lookup& lookup) {
     ++this->metrics().source_rows;
     Fate fate = Fate::not_matched;
     if constexpr (Key::by_key) {
-      const SlotType* slot = core_.find(Key::of(*row), hash);
+      const SlotType* slot = core_.find(Key::of(*row), lookup.hash, lookup.candidate);
       if (slot != nullptr) fate = take_pair(*slot, row, position, true);
     } else {
       const auto slots = index_matches(*row);
       for (const SlotType* slot : slots)
         fate = std::max(fate, take_pair(*slot, row, position, slot == slots.back()));
     }
-    if (fate == Fate::not_matched) take_not_matched(row, position, hash);
+    if (fate == Fate::not_matched) take_not_matched(row, position, lookup.hash);
     if (fate == Fate::matched) ++this->metrics().skipped;
   }
 
@@ -317,7 +332,7 @@ class MergePlanner : MergeActions<CoreType> {
       } else if constexpr (is_insert_v<Action>) {
         Entry& entry = this->write_insert(inserted(clause.action, row), position);
         entry.key_known = keeps_key<Action>;
-        entry.hash_after = hash;
+        entry.hash = hash;
         acted = true;
       }
       return true;

@@ -33,27 +33,43 @@ struct Planned {
   Position position = no_position;   // of the source row
   std::uint32_t clause = 0;          // that fired, by its number in the rule
   Outcome outcome = Outcome::seen;
-  bool key_known =
-      false;  // an update keeps its key; an insert has a valid one, with `hash_after`, that no row has
+  bool key_known = false;  // an update keeps its key; an insert has a valid one, with `hash`, that no row has
 
   // Filled in by validate():
-  bool rekeyed = false;            // an update that changes the primary key
-  bool relinked = false;           // an update that changes the key of an index: it needs a slot of its own
-  bool replaced = false;           // another row arrives at the key that this one leaves
-  std::uint64_t hash_before = 0;   // of the key it leaves: erase and rekeyed update
-  std::uint64_t hash_after = 0;    // of the key it arrives at: insert, rekeyed and relinked update
-  Planned* frees_key = nullptr;    // for an arrival: the row that leaves its key in the same write, or...
-  LogEntry<Row>* grave = nullptr;  // ...the last change of its key, which no row has now
+  bool rekeyed = false;    // an update that changes the primary key
+  bool relinked = false;   // an update that changes the key of an index: it needs a slot of its own
+  bool replaced = false;   // another row arrives at the key that this one leaves
+  std::uint32_t turn = 0;  // the number of its KeyTurn, from 1; 0: it has none
+  std::uint64_t hash = 0;  // of the key it arrives at or keeps; for an erase, of the one it leaves
 
   // Filled in by apply():
   const Slot<Row>* fresh = nullptr;  // the slot made for it
-  LogEntry<Row>* left = nullptr;     // its entry at the key it leaves
-  LogEntry<Row>* arrived = nullptr;  // its entry at the key it arrives at
 
   bool leaves_row() const noexcept { return outcome == Outcome::insert || outcome == Outcome::update; }
   bool leaves_key() const noexcept { return outcome == Outcome::erase || rekeyed; }
   bool arrives_at_key() const noexcept { return outcome == Outcome::insert || rekeyed; }
   bool needs_slot() const noexcept { return outcome == Outcome::insert || rekeyed || relinked; }
+};
+
+/// What few planned rows have: one leaves a key that another arrives at, or a key comes back to life.
+template <class Row>
+struct KeyTurn {
+  std::uint64_t hash_before = 0;  // of the key that a rekeyed update leaves
+  const Planned<Row>* frees_key =
+      nullptr;                     // for an arrival: the row that leaves its key in the same write, or...
+  LogEntry<Row>* grave = nullptr;  // ...the last change of its key, which no row has now
+
+  // Filled in by apply():
+  LogEntry<Row>* left = nullptr;     // its entry at the key it leaves
+  LogEntry<Row>* arrived = nullptr;  // its entry at the key it arrives at
+};
+
+/// What a plan needs room for.
+struct PlanCounts {
+  std::size_t images = 0;      // rows that go to history
+  std::size_t arrivals = 0;    // at a key
+  std::size_t departures = 0;  // from a key
+  std::size_t slots = 0;       // that are new
 };
 
 /// A write that is worked out but not carried out: at most one entry for each target row. Everything that can
@@ -65,7 +81,15 @@ struct Planned {
 template <class Row>
 class Plan {
  public:
-  explicit Plan(std::uint32_t epoch) noexcept : epoch_(epoch) {}
+  /// `spare`: where an empty vector may lie for the entries, and lies again afterwards.
+  Plan(std::uint32_t epoch, std::vector<Planned<Row>>& spare) noexcept
+      : entries(std::move(spare)), epoch_(epoch), spare_(spare) {}
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+  ~Plan() {
+    entries.clear();
+    if (entries.capacity() <= most_spare) spare_.swap(entries);
+  }
 
   /// The entry for this row, or null. The epoch in the mark saves looking at the entries for rows not
   /// touched.
@@ -138,6 +162,20 @@ class Plan {
     ++metrics.not_matched_by_source_deleted;
   }
 
+  KeyTurn<Row>& turn_of(Planned<Row>& entry) {
+    if (entry.turn == 0) {
+      turns.emplace_back();
+      entry.turn = static_cast<std::uint32_t>(turns.size());
+    }
+    return turns[entry.turn - 1];
+  }
+  KeyTurn<Row>* turn_if_any(const Planned<Row>& entry) noexcept {
+    return entry.turn == 0 ? nullptr : &turns[entry.turn - 1];
+  }
+  std::uint64_t hash_before(const Planned<Row>& entry) const noexcept {
+    return entry.rekeyed ? turns[entry.turn - 1].hash_before : entry.hash;
+  }
+
   /// Whether each source row is counted once: an identity of every write that matches by key.
   bool source_rows_add_up() const noexcept {
     return metrics.source_rows == metrics.inserted + metrics.matched_updated + metrics.matched_deleted +
@@ -146,12 +184,17 @@ class Plan {
   }
 
   std::vector<Planned<Row>> entries;
+  std::vector<KeyTurn<Row>> turns;
+  PlanCounts counts;                          // by validate()
   std::unique_ptr<SequenceUpdate> sequences;  // what apply_changes() is to remember; may be null
   Metrics metrics;
   std::size_t extra_erasers = 0;  // further source rows that fired an unconditional erase() on an erased row
 
  private:
+  static constexpr std::size_t most_spare = 1024;  // entries
+
   std::uint32_t epoch_;
+  std::vector<Planned<Row>>& spare_;
 };
 
 template <class Row>

@@ -38,7 +38,7 @@ class UniqueCheck {
   void arrive(Plan<Row>& plan, Entry& entry, std::uint64_t hash, Holders holders, Leaves leaves) {
     const auto key = Parts::of(entry.after->get());
     if (!alone_) {
-      const Entry* other = arrived_.find(hash, [&](const Entry& arrived) {
+      const Entry* other = arrived_.add_if_new(hash, &entry, [&](const Entry& arrived) {
         return detail::equal_values(Parts::of(arrived.after->get()), key);
       });
       if (other != nullptr) refuse(*other, entry);
@@ -48,12 +48,12 @@ class UniqueCheck {
         Entry* planned = plan.touched(holder);
         if (planned == nullptr || !leaves(*planned)) refuse(holder, planned, entry);
         if constexpr (primary) {
-          entry.frees_key = planned;
+          plan.turn_of(*planned);
+          plan.turn_of(entry).frees_key = planned;
           planned->replaced = true;
         }
       });
     }
-    if (!alone_) arrived_.add(hash, &entry);
   }
 
  private:
@@ -104,12 +104,15 @@ class Validator {
   Validator(const CoreType& core, Plan<Row>& plan) : core_(core), plan_(plan) {}
 
   void run() {
-    std::size_t arrivals = 0;
+    PlanCounts& counts = plan_.counts;
     for (Entry& entry : plan_.entries) {
       find_keys(entry);
-      arrivals += entry.arrives_at_key() ? 1U : 0U;
+      counts.images += entry.outcome == Outcome::update || entry.outcome == Outcome::erase ? 1U : 0U;
+      counts.arrivals += entry.arrives_at_key() ? 1U : 0U;
+      counts.departures += entry.leaves_key() ? 1U : 0U;
+      counts.slots += entry.needs_slot() ? 1U : 0U;
     }
-    if (arrivals != 0) check_primary(arrivals);
+    if (counts.arrivals != 0) check_primary(counts.arrivals);
     check_secondaries(std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
     if (!core_.checks.empty()) check_constraints();
   }
@@ -121,7 +124,7 @@ class Validator {
   // Hashes the keys left and arrived at, and sees which indexes an update moves in.
   void find_keys(Entry& entry) {
     if (entry.outcome == Outcome::erase) {
-      entry.hash_before = detail::hash_of(CoreType::key_of(entry.slot->get()));
+      entry.hash = detail::hash_of(CoreType::key_of(entry.slot->get()));
     } else if (entry.outcome == Outcome::insert) {
       if (!entry.key_known) arrive_at_key(entry);
     } else if (entry.outcome == Outcome::update) {
@@ -130,7 +133,7 @@ class Validator {
                       !detail::equal_values(CoreType::key_of(before), CoreType::key_of(entry.after->get()));
       entry.relinked = relinked(before, entry.after->get(),
                                 std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
-      if (entry.rekeyed) entry.hash_before = detail::hash_of(CoreType::key_of(before));
+      if (entry.rekeyed) plan_.turn_of(entry).hash_before = detail::hash_of(CoreType::key_of(before));
       if (entry.rekeyed || entry.relinked) arrive_at_key(entry);
     }
   }
@@ -138,7 +141,7 @@ class Validator {
   void arrive_at_key(Entry& entry) {
     const auto key = CoreType::key_of(entry.after->get());
     detail::require_valid_key(KeyParts{}, key, entry.position);
-    entry.hash_after = detail::hash_of(key);
+    entry.hash = detail::hash_of(key);
   }
 
   template <class Spec>
@@ -165,11 +168,15 @@ class Validator {
     const auto leaves = [](const Entry& planned) { return planned.leaves_key(); };
     for (Entry& entry : plan_.entries) {
       if (!entry.arrives_at_key()) continue;
-      check.arrive(plan_, entry, entry.hash_after, holders, leaves);
-      if (entry.frees_key == nullptr && core_.graves.size() != 0) {
-        entry.grave = core_.find_grave(CoreType::key_of(entry.after->get()), entry.hash_after);
-      }
+      check.arrive(plan_, entry, entry.hash, holders, leaves);
+      if (core_.graves.size() != 0) find_grave(entry);
     }
+  }
+
+  void find_grave(Entry& entry) {
+    if (const auto* turn = plan_.turn_if_any(entry); turn != nullptr && turn->frees_key != nullptr) return;
+    auto* grave = core_.find_grave(CoreType::key_of(entry.after->get()), entry.hash);
+    if (grave != nullptr) plan_.turn_of(entry).grave = grave;
   }
 
   template <std::size_t... N>

@@ -89,6 +89,11 @@ class Workspace : public CoreType {
   const SlotType* find(const Key& key) const {
     return find(key, detail::hash_of(key));
   }
+  // Rows that came in since may have changed the candidate.
+  template <class Key>
+  const SlotType* find(const Key& key, std::uint64_t hash, const SlotType*) const {
+    return find(key, hash);
+  }
 
   const auto& scan() const {
     if (taken_.size() != base_.rows.size()) {
