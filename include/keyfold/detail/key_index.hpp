@@ -41,7 +41,7 @@ template <class Item>
 class KeyIndex {
  public:
   explicit KeyIndex(std::pmr::memory_resource& memory = *std::pmr::get_default_resource()) noexcept
-      : directory_(&memory) {}
+      : directory_(&memory), segments_(&memory) {}
   KeyIndex(const KeyIndex&) = delete;
   KeyIndex& operator=(const KeyIndex&) = delete;
   ~KeyIndex() { clear(); }
@@ -87,8 +87,7 @@ class KeyIndex {
   /// Likewise, for one.
   void reserve(std::uint64_t hash) {
     presize(1);
-    for (Segment* segment = segment_of(hash); segment->used == segment->limit(); segment = segment_of(hash))
-      grow(hash);
+    while (segment_of(hash).is_full()) grow(hash);
   }
 
   /// Makes an empty index as large as so many items will need. Throws what the memory resource throws; strong
@@ -104,9 +103,10 @@ class KeyIndex {
 
   /// Requires: reserved room.
   void insert(std::uint64_t hash, Item* item) noexcept {
-    Segment* segment = segment_of(hash);
-    assert(segment->used < segment->limit());
-    place(*segment, {hash, item});
+    const Table& table = table_of(hash);
+    assert(!segments_[table.segment].is_full());
+    place(table.entries, table.mask, {hash, item});
+    ++segments_[table.segment].used;
     ++size_;
   }
 
@@ -127,7 +127,7 @@ class KeyIndex {
       if (table.entries[at].hash == hash && equal(*table.entries[at].item)) return table.entries[at].item;
     }
     table.entries[at] = {hash, item};
-    ++segment_of(table)->used;
+    ++segments_[table.segment].used;
     ++size_;
     return nullptr;
   }
@@ -148,21 +148,22 @@ class KeyIndex {
 
   /// Requires: the item is in the index with this hash.
   void erase(std::uint64_t hash, const Item* item) noexcept {
-    Segment* segment = segment_of(hash);
-    close_gap(table_of(hash), static_cast<std::size_t>(&entry_of(hash, item) - segment->entries()));
-    --segment->used;
+    const Table& table = table_of(hash);
+    close_gap(table, static_cast<std::size_t>(&entry_of(table, hash, item) - table.entries));
+    --segments_[table.segment].used;
     --size_;
   }
 
   /// Lets `to` stand where `from` stood. Requires: `from` is in the index with this hash.
-  void replace(std::uint64_t hash, const Item* from, Item* to) noexcept { entry_of(hash, from).item = to; }
+  void replace(std::uint64_t hash, const Item* from, Item* to) noexcept {
+    entry_of(table_of(hash), hash, from).item = to;
+  }
 
   /// Calls `visit(hash, item)` for every item, in no particular order.
   template <class Visit>
   void for_each(Visit visit) const {
-    for_each_segment([&](Segment& segment) {
+    for (const Segment& segment : segments_)
       segment.for_each([&](const Entry& entry) { visit(entry.hash, *entry.item); });
-    });
   }
 
   /// Gives memory back when less than an eighth of it is in use. Throws what the memory resource throws;
@@ -177,34 +178,35 @@ class KeyIndex {
 
   std::size_t size() const noexcept { return size_; }
   std::size_t bytes() const noexcept {
-    return places_ * sizeof(Entry) + directory_.capacity() * sizeof(Table);
+    return places_ * sizeof(Entry) + directory_.capacity() * sizeof(Table) +
+           segments_.capacity() * sizeof(Segment);
   }
 
  private:
   using Entry = Hashed<Item>;  // item null: free
 
-  /// The head of a segment, with its entries behind it.
-  struct alignas(64) Segment {
-    Entry* entries() noexcept { return reinterpret_cast<Entry*>(this + 1); }
-    std::size_t limit() const noexcept { return KeyIndex::limit(capacity); }
+  /// What a search needs of a segment.
+  struct Table {
+    Entry* entries = nullptr;
+    std::uint32_t mask = 0;
+    std::uint32_t segment = 0;
+  };
+
+  struct Segment {
+    bool is_full() const noexcept { return used == limit(capacity); }
     template <class Visit>
-    void for_each(Visit visit) {
+    void for_each(Visit visit) const {
       for (std::size_t at = 0; at < capacity; ++at) {
-        if (const Entry& entry = entries()[at]; entry.item != nullptr) visit(entry);
+        if (entries[at].item != nullptr) visit(entries[at]);
       }
     }
 
+    Entry* entries;
     std::size_t capacity;  // a power of two
     unsigned depth;        // of the high bits of a hash, so many are the same for all its items
     std::size_t used = 0;
     std::uint64_t round = 0;   // of reserve(), in which...
     std::size_t expected = 0;  // ...so many more are expected
-  };
-
-  /// What a search needs of a segment.
-  struct Table {
-    Entry* entries = nullptr;
-    std::size_t mask = 0;
   };
 
   static constexpr std::size_t smallest = 16;
@@ -213,36 +215,27 @@ class KeyIndex {
   // Three quarters full at the most.
   static constexpr std::size_t limit(std::size_t capacity) noexcept { return capacity / 4 * 3; }
 
-  static std::size_t bytes_of(std::size_t capacity) noexcept {
-    return sizeof(Segment) + capacity * sizeof(Entry);
-  }
-  static Segment* segment_of(const Table& table) noexcept {
-    return reinterpret_cast<Segment*>(table.entries) - 1;
-  }
-
   std::pmr::memory_resource& memory() const noexcept { return *directory_.get_allocator().resource(); }
 
   std::size_t number_of(std::uint64_t hash) const noexcept { return (hash >> 1U) >> (63U - depth_); }
   const Table& table_of(std::uint64_t hash) const noexcept { return directory_[number_of(hash)]; }
-  Segment* segment_of(std::uint64_t hash) const noexcept { return segment_of(table_of(hash)); }
+  Segment& segment_of(std::uint64_t hash) noexcept { return segments_[table_of(hash).segment]; }
 
-  Entry& entry_of(std::uint64_t hash, const Item* item) noexcept {
-    const Table table = table_of(hash);
+  static Entry& entry_of(const Table& table, std::uint64_t hash, const Item* item) noexcept {
     std::size_t at = hash & table.mask;
     while (table.entries[at].item != item) at = (at + 1) & table.mask;
     return table.entries[at];
   }
 
-  static void place(Segment& segment, const Entry& entry) noexcept {
-    const std::size_t mask = segment.capacity - 1;
+  static void place(Entry* entries, std::size_t mask, const Entry& entry) noexcept {
     std::size_t at = entry.hash & mask;
-    while (segment.entries()[at].item != nullptr) at = (at + 1) & mask;
-    segment.entries()[at] = entry;
-    ++segment.used;
+    while (entries[at].item != nullptr) at = (at + 1) & mask;
+    entries[at] = entry;
   }
 
   static void close_gap(const Table& table, std::size_t gap) noexcept {
-    const auto [entries, mask] = table;
+    Entry* const entries = table.entries;
+    const std::size_t mask = table.mask;
     for (std::size_t at = (gap + 1) & mask; entries[at].item != nullptr; at = (at + 1) & mask) {
       const std::size_t from_home = (at - entries[at].hash) & mask;
       const std::size_t from_gap = (at - gap) & mask;
@@ -266,68 +259,84 @@ class KeyIndex {
   // --- Room
 
   void expect(std::uint64_t hash) {
-    Segment* segment = segment_of(hash);
-    if (segment->round != round_) {
-      segment->round = round_;
-      segment->expected = 0;
+    Segment& segment = segment_of(hash);
+    if (segment.round != round_) {
+      segment.round = round_;
+      segment.expected = 0;
     }
-    ++segment->expected;
-    if (segment->used + segment->expected == segment->limit() + 1) crowded_.push_back(hash);
+    ++segment.expected;
+    if (segment.used + segment.expected == limit(segment.capacity) + 1) crowded_.push_back(hash);
   }
 
-  Segment* make_segment(std::size_t capacity, unsigned depth) {
-    auto* bytes = static_cast<std::byte*>(memory().allocate(bytes_of(capacity), alignof(Segment)));
-    if (capacity == full) detail::populate(bytes, bytes + bytes_of(capacity));
-    auto* segment = ::new (bytes) Segment{.capacity = capacity, .depth = depth};
-    std::memset(static_cast<void*>(segment->entries()), 0, capacity * sizeof(Entry));
-    return segment;
+  Segment make_segment(std::size_t capacity, unsigned depth) {
+    const std::size_t bytes = capacity * sizeof(Entry);
+    auto* entries = static_cast<std::byte*>(memory().allocate(bytes, entry_alignment));
+    if (capacity == full) detail::populate(entries, entries + bytes);
+    return {static_cast<Entry*>(std::memset(entries, 0, bytes)), capacity, depth};
   }
-  void release(Segment* segment) noexcept {
-    memory().deallocate(segment, bytes_of(segment->capacity), alignof(Segment));
+  void release(const Segment& segment) noexcept {
+    memory().deallocate(segment.entries, segment.capacity * sizeof(Entry), entry_alignment);
   }
 
-  // The segment of this hash gets twice the room.
+  // The segment of this hash gets twice the room. Splits do not help where too many hashes are alike.
   void grow(std::uint64_t hash) {
-    Segment* segment = segment_of(hash);
-    if (segment->capacity < full || segment->depth >= deepest()) {
-      Segment* larger = make_segment(segment->capacity * 2, segment->depth);
-      segment->for_each([&](const Entry& entry) { place(*larger, entry); });
-      put_in_place_of(hash, segment, larger, larger);
+    const Segment& segment = segment_of(hash);
+    if (segment.capacity < full || segment.depth >= deepest()) {
+      double_segment(hash);
     } else {
-      split(hash, segment);
+      split_segment(hash);
     }
   }
+  unsigned deepest() const noexcept { return static_cast<unsigned>(std::bit_width(size_ / (full / 8))) + 1; }
 
-  void split(std::uint64_t hash, Segment* segment) {
-    if (segment->depth == depth_) double_directory();
-    const unsigned depth = segment->depth + 1;
-    Segment* low = make_segment(segment->capacity, depth);
-    Segment* high = nullptr;
+  void double_segment(std::uint64_t hash) {
+    Segment& segment = segment_of(hash);
+    Segment larger = make_segment(segment.capacity * 2, segment.depth);
+    larger.used = segment.used;
+    segment.for_each([&](const Entry& entry) { place(larger.entries, larger.capacity - 1, entry); });
+    places_ += segment.capacity;
+    release(segment);
+    segment = larger;
+    point_to(hash, table_of(hash).segment, table_of(hash).segment);
+  }
+
+  void split_segment(std::uint64_t hash) {
+    if (segment_of(hash).depth == depth_) double_directory();
+    const unsigned depth = segment_of(hash).depth + 1;
+    const std::size_t capacity = segment_of(hash).capacity;
+    segments_.reserve(segments_.size() == segments_.capacity() ? segments_.size() * 2 : 0);
+    Segment low = make_segment(capacity, depth);
+    Segment high = low;
     try {
-      high = make_segment(segment->capacity, depth);
+      high = make_segment(capacity, depth);
     } catch (...) {
       release(low);
       throw;
     }
-    segment->for_each(
-        [&](const Entry& entry) { place(((entry.hash >> (64U - depth)) & 1U) == 0 ? *low : *high, entry); });
-    put_in_place_of(hash, segment, low, high);
+    const std::uint32_t number = table_of(hash).segment;
+    segments_[number].for_each([&](const Entry& entry) {
+      Segment& half = ((entry.hash >> (64U - depth)) & 1U) == 0 ? low : high;
+      place(half.entries, capacity - 1, entry);
+      ++half.used;
+    });
+    places_ += capacity;
+    release(segments_[number]);
+    segments_[number] = low;
+    segments_.push_back(high);
+    point_to(hash, number, static_cast<std::uint32_t>(segments_.size() - 1));
   }
 
-  // Half of the places in the directory go to `low`, the others to `high`.
-  void put_in_place_of(std::uint64_t hash, Segment* segment, Segment* low, Segment* high) noexcept {
-    const std::size_t count = std::size_t{1} << (depth_ - segment->depth);
+  // Of the places in the directory that lead to one segment, half are to lead to `low`, the others to `high`.
+  void point_to(std::uint64_t hash, std::uint32_t low, std::uint32_t high) noexcept {
+    const unsigned depth = segments_[low].depth - (low == high ? 0U : 1U);  // that all of them share
+    const std::size_t count = std::size_t{1} << (depth_ - depth);
     const std::size_t first = number_of(hash) / count * count;
     for (std::size_t i = 0; i < count; ++i) {
-      Segment* one = i < count / 2 ? low : high;
-      directory_[first + i] = {one->entries(), one->capacity - 1};
+      const std::uint32_t number = i < count / 2 ? low : high;
+      const Segment& segment = segments_[number];
+      directory_[first + i] = {segment.entries, static_cast<std::uint32_t>(segment.capacity - 1), number};
     }
-    places_ += low->capacity + (low == high ? 0 : high->capacity) - segment->capacity;
-    release(segment);
   }
-
-  // Splits do not help where too many hashes are alike: then segments grow.
-  unsigned deepest() const noexcept { return static_cast<unsigned>(std::bit_width(size_ / (full / 8))) + 1; }
 
   void double_directory() {
     std::pmr::vector<Table> larger(directory_.size() * 2, directory_.get_allocator());
@@ -339,11 +348,13 @@ class KeyIndex {
   void build(unsigned depth, std::size_t capacity) {
     KeyIndex made(memory());
     made.depth_ = depth;
-    const std::size_t segments = std::size_t{1} << depth;
-    made.directory_.reserve(segments);
-    while (made.directory_.size() < segments) {
-      Segment* segment = made.make_segment(capacity, depth);
-      made.directory_.push_back({segment->entries(), capacity - 1});
+    const std::size_t count = std::size_t{1} << depth;
+    made.directory_.reserve(count);
+    made.segments_.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      made.segments_.push_back(made.make_segment(capacity, depth));
+      made.directory_.push_back({made.segments_.back().entries, static_cast<std::uint32_t>(capacity - 1),
+                                 static_cast<std::uint32_t>(i)});
       made.places_ += capacity;
     }
     swap(made);
@@ -351,33 +362,27 @@ class KeyIndex {
 
   // --- The whole
 
-  template <class Visit>
-  void for_each_segment(Visit visit) const {
-    for (std::size_t i = 0; i < directory_.size();) {
-      Segment* segment = segment_of(directory_[i]);
-      i += std::size_t{1} << (depth_ - segment->depth);
-      visit(*segment);
-    }
-  }
-
   void clear() noexcept {
-    for_each_segment([this](Segment& segment) { release(&segment); });
+    for (const Segment& segment : segments_) release(segment);
   }
 
   void swap(KeyIndex& other) noexcept {
     directory_.swap(other.directory_);
+    segments_.swap(other.segments_);
     std::swap(depth_, other.depth_);
     std::swap(size_, other.size_);
     std::swap(places_, other.places_);
   }
 
+  static constexpr std::size_t entry_alignment = 64;  // a cache line has whole entries
+
   std::pmr::vector<Table> directory_;  // by the highest `depth_` bits of a hash
+  std::pmr::vector<Segment> segments_;
   unsigned depth_ = 0;
   std::size_t size_ = 0;
-  std::size_t places_ = 0;   // of all segments
-  std::uint64_t round_ = 0;  // of reserve()
-  std::vector<std::uint64_t>
-      crowded_;  // a hash of each segment that has too little room for what is expected
+  std::size_t places_ = 0;              // of all segments
+  std::uint64_t round_ = 0;             // of reserve()
+  std::vector<std::uint64_t> crowded_;  // a hash of each segment with too little room for what is expected
 };
 
 }  // namespace keyfold::detail
