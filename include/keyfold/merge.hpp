@@ -193,14 +193,26 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
   /// and whatever the source, the conditions and the rows throw. Strong guarantee for the table; a source
   /// that the merge owns is gone. Complexity: O(source rows) on average, plus O(table) with a
   /// when_not_matched_by_source clause.
-  MergeResult<Row> execute() && { return execute_as<SourceRange>(std::move(input_.note)); }
-  MergeResult<Row> execute() & { return execute_as<SourceRange&>(detail::CommitNote(input_.note)); }
+  MergeResult<Row> execute() && {
+    return run<SourceRange>(*input_.target, input_.source, rule_, std::move(input_.note));
+  }
+  MergeResult<Row> execute() & {
+    return run<SourceRange&>(*input_.target, input_.source, rule_, detail::CommitNote(input_.note));
+  }
 
   /// What execute() would do, with all its errors, without doing it. A single-pass source is read all the
   /// same, so that nothing is left to execute.
   [[nodiscard]] ChangeSet<Row> preview() {
-    check();
-    return input_.target->preview_plan(planner<SourceRange&>());
+    return input_.target->preview_plan(planner<SourceRange&>(*input_.target, input_.source, rule_));
+  }
+
+  /// What execute() does. `Declared` tells whether rows may be moved from, see SourceTraits.
+  template <class Declared>
+  static MergeResult<Row> run(Target& target, std::remove_reference_t<SourceRange>& source, const Rule& rule,
+                              detail::CommitNote&& note) {
+    note.operation = "MERGE";
+    note.parameters = detail::shared_merge_text<typename Target::CoreType>(rule);
+    return target.write(std::move(note), planner<Declared>(target, source, rule));
   }
 
   // For the grammar.
@@ -212,26 +224,13 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
   }
 
  private:
-  static constexpr void check() {
+  template <class Declared>
+  static auto planner(Target& target, std::remove_reference_t<SourceRange>& source, const Rule& rule) {
     static_assert(Rule::clause_count > 0,
                   "keyfold: a merge without a clause does nothing; add a when_... clause");
-  }
-
-  // `Declared` tells whether rows may be moved from, see SourceTraits.
-  template <class Declared>
-  auto planner() {
-    return [this](auto& plan) {
-      detail::MergePlanner<typename Target::CoreType, Rule, Declared>(input_.target->core(), rule_, plan)
-          .run(input_.source);
+    return [&](auto& plan) {
+      detail::MergePlanner<typename Target::CoreType, Rule, Declared>(target.core(), rule, plan).run(source);
     };
-  }
-
-  template <class Declared>
-  MergeResult<Row> execute_as(detail::CommitNote&& note) {
-    check();
-    note.operation = "MERGE";
-    note.parameters = detail::shared_merge_text<typename Target::CoreType>(rule_);
-    return input_.target->write(std::move(note), planner<Declared>());
   }
 
   detail::WriteInput<Target, SourceRange> input_;

@@ -34,20 +34,24 @@ class Writes : public Loads<Self, Target, Row> {
   /// a container given as an rvalue has its rows moved from.
   template <std::ranges::input_range Source>
   auto merge(Source&& rows) {
-    return with_rule(std::forward<Source>(rows), merge_rule<Row, std::ranges::range_value_t<Source>>());
+    return start_merge(std::forward<Source>(rows), merge_rule<Row, std::ranges::range_value_t<Source>>());
   }
   auto merge(std::initializer_list<Row> rows) { return merge(std::vector<Row>(rows)); }
 
   /// Executes a rule made by merge_rule().
   template <std::ranges::input_range Source, class... RuleArguments>
   Result merge(Source&& rows, const MergeRule<RuleArguments...>& rule) {
-    return with_rule(std::forward<Source>(rows), rule).execute();
+    return with_rule(std::forward<Source>(rows), rule,
+                     [this]<class Range, class Whole>(Range&& source, Whole all) {
+                       return MergeBuilder<Target, Range, Whole>::template run<Range>(self().target(), source,
+                                                                                      all, self().note());
+                     });
   }
 
   /// What merge(rows, rule) would do, with all its errors, without doing it.
   template <std::ranges::input_range Source, class... RuleArguments>
   [[nodiscard]] ChangeSet<Row> preview(Source&& rows, const MergeRule<RuleArguments...>& rule) {
-    return with_rule(std::forward<Source>(rows), rule).preview();
+    return start_merge(std::forward<Source>(rows), rule).preview();
   }
 
   /// merge(rows).when_matched().update_all().when_not_matched().insert_all().execute()
@@ -176,8 +180,9 @@ class Writes : public Loads<Self, Target, Row> {
     static_assert(takes_unchecked || Self::checks, "keyfold: unchecked() is about replace_where() only");
   }
 
-  template <class Source, class Rule>
-  auto with_rule(Source&& rows, Rule rule) {
+  // Calls `finish<Source>(rows, rule)` with the rule as the settings have it.
+  template <class Source, class Rule, class Finish>
+  auto with_rule(Source&& rows, Rule rule, Finish finish) {
     check_settings<true, false>();
     static_assert(std::is_same_v<typename Rule::Row, Row>,
                   "keyfold: this rule was made for another type of target row");
@@ -185,17 +190,20 @@ class Writes : public Loads<Self, Target, Row> {
                   "keyfold: this rule was made for another type of source row");
     if constexpr (std::is_same_v<Source,
                                  Target>) {  // a table as a source is only read, be it the target itself
-      return with_rule(static_cast<const Target&>(rows), std::move(rule));
+      return with_rule(static_cast<const Target&>(rows), std::move(rule), finish);
     } else if constexpr (std::is_const_v<Source>) {  // a const rvalue cannot be moved on: copy it once
-      return with_rule(std::remove_const_t<Source>(rows), std::move(rule));
+      return with_rule(std::remove_const_t<Source>(rows), std::move(rule), finish);
     } else {
-      return start_merge<Source>(std::forward<Source>(rows), with_policy(std::move(rule)));
+      return finish.template operator()<Source>(std::forward<Source>(rows), with_policy(std::move(rule)));
     }
   }
   template <class Source, class Rule>
   auto start_merge(Source&& rows, Rule rule) {
-    return MergeBuilder<Target, Source, Rule>({&self().target(), std::forward<Source>(rows), self().note()},
-                                              std::move(rule));
+    return with_rule(std::forward<Source>(rows), std::move(rule),
+                     [this]<class Range, class Whole>(Range&& source, Whole all) {
+                       return MergeBuilder<Target, Range, Whole>(
+                           {&self().target(), std::forward<Range>(source), self().note()}, std::move(all));
+                     });
   }
   template <class Rule>
   auto with_policy(Rule rule) {
