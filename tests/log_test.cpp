@@ -19,6 +19,8 @@ using namespace keyfold_test;
 
 namespace {
 
+keyfold::detail::Arena arena(*std::pmr::new_delete_resource());
+
 struct Byte {
   unsigned char value = 0;
 };
@@ -50,7 +52,7 @@ void check_layout() {
   for (int mixture = 0; mixture < 8; ++mixture) {
     const auto with_image = [&](int i) { return (mixture >> i & 1) != 0; };
     const auto images = static_cast<std::size_t>(with_image(0) + with_image(1) + with_image(2));
-    LogBlock<Row> block(3 - images, images);
+    LogBlock<Row> block(arena, 3 - images, images);
     std::vector<const LogEntry<Row>*> added;
     for (int i = 0; i < 3; ++i) {
       const auto version = static_cast<keyfold::Version>(i + 1);
@@ -119,13 +121,13 @@ TEST_CASE("an entry costs 24 bytes beyond its image") {
   static_assert(sizeof(LogEntry<std::int64_t>) == 24);
   static_assert(LogEntry<std::int64_t>::image_size == 32);
   static_assert(LogEntry<std::int64_t>::bare_size == 24);
-  CHECK(LogBlock<std::int64_t>(1000, 0).bytes() == 24'000);
-  CHECK(LogBlock<std::int64_t>(0, 1000).bytes() == 32'000);
+  CHECK(LogBlock<std::int64_t>(arena, 1000, 0).bytes() == 24'000);
+  CHECK(LogBlock<std::int64_t>(arena, 0, 1000).bytes() == 32'000);
 }
 
 TEST_CASE("an entry knows its kind and version") {
   constexpr keyfold::Version great = (std::uint64_t{1} << 61U) - 1;
-  LogBlock<std::int64_t> block(2, 3);
+  LogBlock<std::int64_t> block(arena, 2, 3);
   const auto* insert = block.add(LogKind::insert, great, nullptr);
   const auto* rekey_in = block.add(LogKind::rekey_in, 2, nullptr);
   const auto* update = block.add(LogKind::update, 3, nullptr, held(std::int64_t{1}));
@@ -152,9 +154,9 @@ TEST_CASE("an entry knows its kind and version") {
 
 TEST_CASE("a chain leads from the row to its older images, and back up to the row") {
   Rows row(10);
-  LogBlock<Plain> first(1, 0);
-  LogBlock<Plain> second(0, 1);
-  LogBlock<Plain> third(0, 1);
+  LogBlock<Plain> first(arena, 1, 0);
+  LogBlock<Plain> second(arena, 0, 1);
+  LogBlock<Plain> third(arena, 0, 1);
   const auto* inserted = insert(first, row.slot, 1);
   CHECK(&inserted->after() == &row.slot.get());
   const auto* updated = update(second, row.slot, 2, 20);
@@ -175,7 +177,7 @@ TEST_CASE("a chain leads from the row to its older images, and back up to the ro
 
 TEST_CASE("the image of an erased row is where its chain ends") {
   Rows row(10);
-  LogBlock<Plain> block(1, 2);
+  LogBlock<Plain> block(arena, 1, 2);
   const auto* inserted = insert(block, row.slot, 1);
   const auto* updated = update(block, row.slot, 2, 20);
   const auto* erased = block.add(LogKind::erase, 3, row.slot.newest, std::move(row.slot.row));
@@ -190,7 +192,7 @@ TEST_CASE("a block destroys its images, each once") {
   const auto misused = Plain::misuses;
   const auto blocks = Faults::live_blocks;
   {
-    LogBlock<Plain> block(2, 3);
+    LogBlock<Plain> block(arena, 2, 3);
     block.add(LogKind::insert, 1, nullptr);
     for (int i = 0; i < 3; ++i) block.add(LogKind::erase, 1, nullptr, held(Plain(i)));
     CHECK(Plain::live == values + 3);
@@ -201,7 +203,7 @@ TEST_CASE("a block destroys its images, each once") {
     CHECK(block.bytes() == 0);
     CHECK(moved.first()->kind() == LogKind::insert);
 
-    LogBlock<Plain> other(0, 1);
+    LogBlock<Plain> other(arena, 0, 1);
     other.add(LogKind::erase, 2, nullptr, held(Plain(7)));
     CHECK(Plain::live == values + 4);
     other = std::move(moved);
@@ -216,7 +218,7 @@ TEST_CASE("a block destroys its images, each once") {
 TEST_CASE("a block that was filled only in part destroys what it has") {
   const auto values = Plain::live;
   {
-    LogBlock<Plain> block(5, 5);
+    LogBlock<Plain> block(arena, 5, 5);
     block.add(LogKind::erase, 1, nullptr, held(Plain(1)));
     CHECK(Plain::live == values + 1);
   }
@@ -227,7 +229,7 @@ TEST_CASE("an empty block allocates nothing") {
   Faults::count();
   {
     const LogBlock<std::int64_t> none;
-    const LogBlock<std::int64_t> empty(0, 0);
+    const LogBlock<std::int64_t> empty(arena, 0, 0);
     CHECK(none.first() == nullptr);
     CHECK(empty.first() == nullptr);
     CHECK(empty.bytes() == 0);
@@ -235,10 +237,11 @@ TEST_CASE("an empty block allocates nothing") {
   Faults::disarm();
 }
 
-TEST_CASE("a block is one allocation, and adding to it none") {
+TEST_CASE("a block is one allocation at the most, and adding to it none") {
+  keyfold::detail::Arena fresh(*std::pmr::new_delete_resource());
   Faults::count();
   {
-    LogBlock<std::int64_t> block(2, 2);
+    LogBlock<std::int64_t> block(fresh, 2, 2);
     block.add(LogKind::insert, 1, nullptr);
     block.add(LogKind::erase, 1, nullptr, held(std::int64_t{1}));
     block.add(LogKind::erase, 1, nullptr, held(std::int64_t{2}));
@@ -251,11 +254,11 @@ TEST_CASE("the changes of a block are those that were added, with a change of ke
   Rows kept(1);
   Rows leaving(2);
   Rows arriving(3);
-  LogBlock<Plain> earlier(2, 0);
+  LogBlock<Plain> earlier(arena, 2, 0);
   insert(earlier, kept.slot, 1);
   insert(earlier, leaving.slot, 1);
 
-  LogBlock<Plain> block(2, 3);
+  LogBlock<Plain> block(arena, 2, 3);
   update(block, kept.slot, 2, 10);
   block.add(LogKind::rekey_out, 2, leaving.slot.newest, std::move(leaving.slot.row));
   make_newest(arriving.slot, block.add(LogKind::rekey_in, 2, nullptr));
@@ -264,7 +267,9 @@ TEST_CASE("the changes of a block are those that were added, with a change of ke
   Rows added(5);
   insert(block, added.slot, 2);
 
-  const keyfold::detail::CommitLog<Plain> log(keyfold::detail::key_functions<keyfold::detail::Parts<&Plain::get>, Plain>);
+  const keyfold::detail::CommitLog<Plain> log(
+      keyfold::detail::key_functions<keyfold::detail::Parts<&Plain::get>, Plain>,
+      *std::pmr::new_delete_resource());
   const keyfold::detail::CommitRecord<Plain> record{.version = 2, .block = std::move(block)};
   const auto changes = keyfold::detail::changes_of(log, record);
   using Pair = std::pair<std::optional<int>, std::optional<int>>;

@@ -59,11 +59,13 @@ std::vector<Row> rows_of(const Core& core) {
   return out;
 }
 
+std::vector<kf::detail::Planned<Row>> spare;
+
 }  // namespace
 
 TEST_CASE("a row is touched once a plan has an entry for it") {
   const auto rows = slots(3);
-  Plan<Row> plan(1);
+  Plan<Row> plan(1, spare);
   for (const auto& slot : rows) CHECK(plan.touched(slot) == nullptr);
   plan.touch(rows[1]).outcome = Outcome::erase;
   CHECK(plan.touched(rows[0]) == nullptr);
@@ -75,7 +77,7 @@ TEST_CASE("a row is touched once a plan has an entry for it") {
 
 TEST_CASE("entries for new rows touch no row") {
   const auto rows = slots(2);
-  Plan<Row> plan(1);
+  Plan<Row> plan(1, spare);
   plan.add().outcome = Outcome::insert;
   plan.touch(rows[0]);
   plan.add().outcome = Outcome::insert;
@@ -86,7 +88,7 @@ TEST_CASE("entries for new rows touch no row") {
 
 TEST_CASE("the entry that a row got last is the one that counts") {
   const auto rows = slots(2);
-  Plan<Row> plan(1);
+  Plan<Row> plan(1, spare);
   plan.touch(rows[0]).outcome = Outcome::seen;
   plan.touch(rows[1]).outcome = Outcome::update;
   plan.touch(rows[0]).outcome = Outcome::erase;
@@ -96,10 +98,10 @@ TEST_CASE("the entry that a row got last is the one that counts") {
 TEST_CASE("marks of a plan that was given up do not count in the next") {
   const auto rows = slots(3);
   {
-    Plan<Row> plan(1);
+    Plan<Row> plan(1, spare);
     for (const auto& slot : rows) plan.touch(slot);
   }
-  Plan<Row> next(2);
+  Plan<Row> next(2, spare);
   for (const auto& slot : rows) CHECK(next.touched(slot) == nullptr);
 }
 
@@ -107,10 +109,10 @@ TEST_CASE("marks of a plan that was given up do not count in the next") {
 TEST_CASE("marks of an old plan with the same epoch do not count") {
   const auto rows = slots(3);
   {
-    Plan<Row> old(7);
+    Plan<Row> old(7, spare);
     for (const auto& slot : rows) old.touch(slot);
   }
-  Plan<Row> plan(7);
+  Plan<Row> plan(7, spare);
   for (const auto& slot : rows) CHECK(plan.touched(slot) == nullptr);
   plan.touch(rows[2]);  // entry 0, which the mark of row 0 means
   CHECK(plan.touched(rows[0]) == nullptr);
@@ -125,7 +127,7 @@ TEST_CASE("marks of an old plan with the same epoch do not count") {
 
 TEST_CASE("a row that was never touched is not so in a plan of epoch 0") {
   const auto rows = slots(2);
-  Plan<Row> plan(0);
+  Plan<Row> plan(0, spare);
   CHECK(plan.touched(rows[0]) == nullptr);
   plan.add();
   CHECK(plan.touched(rows[0]) == nullptr);
@@ -137,7 +139,7 @@ TEST_CASE("marks agree with a set, whatever plans of whatever epochs came before
   const auto rows = slots(12);
   std::mt19937 random(1);
   for (int round = 0; round < 3000; ++round) {
-    Plan<Row> plan(static_cast<std::uint32_t>(random() % 3));
+    Plan<Row> plan(static_cast<std::uint32_t>(random() % 3), spare);
     std::set<const Slot<Row>*> model;
     const auto steps = random() % 16;
     for (std::size_t step = 0; step < steps; ++step) {
@@ -173,7 +175,7 @@ TEST_CASE("merges go on over the wrap-around of the epoch") {
 
 TEST_CASE("the change set of a plan has its changes in order, and nothing else") {
   const auto rows = slots(4);
-  Plan<Row> plan(1);
+  Plan<Row> plan(1, spare);
   plan.touch(rows[0]).outcome = Outcome::erase;
   plan.touch(rows[1]).outcome = Outcome::seen;
   plan.touch(rows[2]).outcome = Outcome::unchanged;
@@ -184,7 +186,8 @@ TEST_CASE("the change set of a plan has its changes in order, and nothing else")
   update.outcome = Outcome::update;
   update.after.emplace(Row{3, 8});
 
-  const auto changes = kf::detail::to_change_set(plan, kf::detail::key_functions<kf::detail::Parts<&Row::id>, Row>);
+  const auto changes =
+      kf::detail::to_change_set(plan, kf::detail::key_functions<kf::detail::Parts<&Row::id>, Row>);
   REQUIRE(changes.size() == 3);
   CHECK(changes[0] == kf::Change<Row>::erase({0, 0}));
   CHECK(changes[1] == kf::Change<Row>::insert({9, 9}));

@@ -8,7 +8,7 @@ namespace keyfold {
 /// Bytes held by a table. What rows and keys allocate themselves (long strings, vectors) is not known to it
 /// and not counted, nor is what the allocator adds to each block.
 struct MemoryUsage {
-  std::size_t rows = 0;     ///< rows with their links in the container and its secondary indexes
+  std::size_t rows = 0;     ///< the pool of rows with their links in the container and its secondary indexes
   std::size_t indexes = 0;  ///< the primary key, keys of deleted rows in history, buckets of hashed indexes,
                             ///< and what apply_changes() remembers
   std::size_t history = 0;  ///< commits with their texts, and before images

@@ -183,10 +183,6 @@ template <class Parts, class First, class... Rest>
 inline constexpr std::size_t index_number<Parts, std::tuple<First, Rest...>> =
     std::is_same_v<parts_of<First>, Parts> ? 0 : 1 + index_number<Parts, std::tuple<Rest...>>;
 
-/// Bytes of a row in the container: the slot, and the links that each index adds to it.
-template <class Rows>
-inline constexpr std::size_t node_bytes = sizeof(typename Rows::final_node_type);
-
 /// Marks a core as being written to; refuses a write from within a write.
 class WriteScope {
  public:

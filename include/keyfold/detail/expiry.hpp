@@ -117,7 +117,7 @@ class Sweep {
       if (run.interval == 0 || run.keep == Keep::nothing) continue;
       ++(run.keep == Keep::insert ? counts[run.interval].first : counts[run.interval].second);
     }
-    for (const auto& [bare, images] : counts) blocks_.emplace_back(bare, images);
+    for (const auto& [bare, images] : counts) blocks_.emplace_back(core_.log->arena, bare, images);
     // From the top of each chain down, so that what leads to a run has its final place when the run is
     // reached.
     std::ranges::sort(runs_, std::ranges::greater{}, &Run::interval);

@@ -53,9 +53,8 @@ std::size_t secondary_bytes(const CoreType& core, std::index_sequence<N...>) noe
 template <class CoreType>
 MemoryUsage memory_usage_of(const CoreType& core) noexcept {
   constexpr auto secondaries = std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>();
-  constexpr std::size_t row = node_bytes<typename CoreType::Rows> + boxed_bytes<typename CoreType::RowType>;
   MemoryUsage usage;
-  usage.rows = core.rows.size() * row;
+  usage.rows = core.pool.bytes() + core.rows.size() * boxed_bytes<typename CoreType::RowType>;
   usage.indexes = core.keys.bytes() + core.graves.bytes() + detail::secondary_bytes(core, secondaries);
   if (core.sequences != nullptr) usage.indexes += core.sequences->bytes();
   for (const auto& record : core.log->records) usage.history += detail::bytes_of(record);
