@@ -101,6 +101,7 @@ class Writes : public Loads<Self, Target, Row> {
     check_settings<true, false>();
     detail::check_insert_all<Row, Value>();
     return write("APPEND", {}, [&]<class Core>(const Core&, auto& plan) {
+      plan.entries.reserve(detail::rows_to_expect<Source, Value>(rows));
       detail::for_each_incoming<Core, Source, Value>(
           rows, policy_of_self(), plan.metrics,
           [&](auto& row, Position position) { plan.insert(detail::hold_row<Row>(row), position); });

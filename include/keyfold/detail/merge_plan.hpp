@@ -122,13 +122,7 @@ class MergePlanner : MergeActions<CoreType> {
       : Actions(core, plan, rule.rewrites_unchanged()), rule_(rule) {}
 
   void run(typename Traits::Range& range) {
-    if constexpr (std::ranges::sized_range<typename Traits::Range>) {
-      constexpr bool in_memory = std::ranges::contiguous_range<typename Traits::Range> && Traits::stable;
-      constexpr std::size_t most =
-          65'536;  // the size of a source that is made up may be no more than a promise
-      const auto size = static_cast<std::size_t>(std::ranges::size(range));
-      plan_.entries.reserve(in_memory ? size : std::min(size, most));
-    }
+    plan_.entries.reserve(detail::rows_to_expect<Declared, Source>(range));
     if constexpr (std::same_as<std::remove_cvref_t<decltype(rule_.policy())>, NoPolicy>) {
       detail::for_each_block<Declared, Source>(
           range, [this](std::span<const Pointer> rows, Position first) { take_block(rows, first); });

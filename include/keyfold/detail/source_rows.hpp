@@ -71,6 +71,21 @@ class AllRows {
   std::deque<Source> rows_;
 };
 
+/// How many rows there is to be room for. The size of a source that does not lie in memory may be no more
+/// than a promise.
+template <class Declared, class Source>
+std::size_t rows_to_expect([[maybe_unused]] typename SourceTraits<Declared, Source>::Range& range) {
+  using Range = typename SourceTraits<Declared, Source>::Range;
+  if constexpr (std::ranges::sized_range<Range>) {
+    constexpr bool in_memory = std::ranges::contiguous_range<Range>;
+    constexpr std::size_t most_on_trust = 65'536;
+    const auto size = static_cast<std::size_t>(std::ranges::size(range));
+    return in_memory ? size : std::min(size, most_on_trust);
+  } else {
+    return 0;
+  }
+}
+
 /// So many rows are looked up at once that the cache misses of their lookups overlap.
 inline constexpr std::size_t block_size = 32;
 

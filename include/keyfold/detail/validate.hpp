@@ -166,11 +166,18 @@ class Validator {
       if (const auto* holder = core_.find(key, hash)) visit(*holder);
     };
     const auto leaves = [](const Entry& planned) { return planned.leaves_key(); };
-    for (Entry& entry : plan_.entries) {
+    constexpr std::size_t ahead = 16;
+    for (std::size_t i = 0; i < plan_.entries.size(); ++i) {
+      if (i + ahead < plan_.entries.size()) prefetch(plan_.entries[i + ahead]);
+      Entry& entry = plan_.entries[i];
       if (!entry.arrives_at_key()) continue;
       check.arrive(plan_, entry, entry.hash, holders, leaves);
       if (core_.graves.size() != 0) find_grave(entry);
     }
+  }
+
+  void prefetch(const Entry& entry) const noexcept {
+    if (entry.arrives_at_key() && !entry.key_known) core_.keys.prefetch(entry.hash);
   }
 
   void find_grave(Entry& entry) {
