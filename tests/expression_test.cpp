@@ -41,6 +41,8 @@ struct Change {
   std::optional<std::string> note;
   std::int64_t big = 0;
   std::uint64_t huge = 0;
+  std::optional<std::int64_t> balance;
+  std::optional<std::uint64_t> views;
   float ratio = 0;
   Status status = Status::open;
   kf::Timestamp at{};
@@ -465,6 +467,36 @@ TEST_CASE("coalesce keeps a negative number beside an unsigned one") {
   target.count = -1;
   CHECK(value(kf::coalesce(t<&Row::count>, std::int64_t{0}), target) == -1);
   CHECK(std::cmp_equal(value(kf::coalesce(t<&Row::count>, s<&Change::id>), target), -1));
+}
+
+TEST_CASE("coalesce brings a literal to the sign of a column of 64 bits") {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  const auto balance = kf::coalesce(s<&Change::balance>, std::uint64_t{5});
+  const auto count = kf::coalesce(t<&Row::count>, std::uint64_t{5'000'000'000});
+  const auto views = kf::coalesce(s<&Change::views>, 5);
+  STATIC_REQUIRE(std::same_as<decltype(value(balance, Change())), std::int64_t>);
+  STATIC_REQUIRE(std::same_as<decltype(value(count, Row())), std::int64_t>);
+  STATIC_REQUIRE(std::same_as<decltype(value(views, Change())), std::uint64_t>);
+
+  CHECK(value(balance, Change()) == 5);
+  CHECK(value(count, Row()) == 5'000'000'000);
+  CHECK(value(views, Change()) == 5);
+
+  Change source;
+  source.balance = -1;
+  source.views = most;
+  CHECK(value(balance, source) == -1);
+  CHECK(value(views, source) == most);
+  Row target;
+  target.count = -1;
+  CHECK(value(count, target) == -1);
+}
+
+TEST_CASE("coalesce refuses a literal that has not the sign of a column of 64 bits") {
+  CHECK_THROWS_AS(value(kf::coalesce(s<&Change::views>, -1), Change()), kf::ValueOutOfRange);
+  CHECK_THROWS_AS(
+      value(kf::coalesce(s<&Change::balance>, std::numeric_limits<std::uint64_t>::max()), Change()),
+      kf::ValueOutOfRange);
 }
 
 TEST_CASE("columns print with their side") {

@@ -10,6 +10,7 @@
 #include <range/v3/view/transform.hpp>
 
 #include <cmath>
+#include <filesystem>
 #include <list>
 #include <sstream>
 
@@ -43,6 +44,16 @@ struct Cell {
 };
 BOOST_DESCRIBE_STRUCT(Cell<std::string>, (), (value))
 BOOST_DESCRIBE_STRUCT(Cell<std::optional<std::string>>, (), (value))
+
+// A range of its own kind, and no text.
+struct Tree {
+  std::vector<Tree> branches;
+  auto begin() const { return branches.begin(); }
+  auto end() const { return branches.end(); }
+};
+BOOST_DESCRIBE_STRUCT(Cell<Tree>, (), (value))
+BOOST_DESCRIBE_STRUCT(Cell<std::filesystem::path>, (), (value))
+BOOST_DESCRIBE_STRUCT(Cell<std::vector<std::filesystem::path>>, (), (value))
 
 // The one value of a table of one row and one column, without the lines around it.
 template <class Value, class... Options>
@@ -220,6 +231,16 @@ TEST_CASE("print: every type of column") {
         "false | y      |   10 |  -inf | small | 1970-01-01T00:00:00Z        | 1970-01-01 |   -1 | 'NULL'  |                 NULL | []           | (-1, 'NULL') | NULL\n"
         "false | \\n     |    0 | 1e+21 | 7     | 1970-01-01T00:00:00Z        | 1970-01-01 |    0 | 'NULL'  |                    0 | ['']         | (0, '')      | 'NULL'\n"
         "(3 rows)\n");
+}
+
+TEST_CASE("print: a path is text, though it is a range of paths") {
+  CHECK(printed(std::filesystem::path("/srv/data/a b.csv")) == "/srv/data/a b.csv");
+  CHECK(printed(std::filesystem::path()).empty());
+  CHECK(printed(std::vector<std::filesystem::path>{"a", "b/c"}) == "['a', 'b/c']");
+}
+
+TEST_CASE("print: a range of its own kind that is no text is a value") {
+  CHECK(printed(Tree{}) == "<value>");
 }
 
 TEST_CASE("print: times whose year the calendar does not have") {

@@ -51,6 +51,8 @@ template <class A, class B, class... More>
 /// clause; a string literal does.
 template <class Callable>
 [[nodiscard]] constexpr auto named(std::string_view name, Callable callable) {
+  static_assert(!detail::Expression<Callable>,
+                "keyfold: named() takes a callable; an expression prints itself");
   return detail::Named<Callable>{name, std::move(callable)};
 }
 

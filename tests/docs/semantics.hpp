@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <iostream>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -20,6 +21,13 @@ BOOST_DESCRIBE_STRUCT(Row, (), (id, v))
 using T = kf::Table<Row, kf::Key<&Row::id>>;
 using U = kf::Table<Row, kf::Key<&Row::id>, kf::UniqueBy<&Row::v>>;
 using H = kf::Table<Row, kf::Key<&Row::id>, kf::HashedBy<&Row::v>>;
+using K = kf::Table<Row, kf::Key<&Row::v>>;
+using O = kf::Table<Row, kf::OrderedKey<&Row::id>>;
+
+inline double product(const Row& row) {
+  return row.v ? static_cast<double>(row.id) * *row.v : std::numeric_limits<double>::quiet_NaN();
+}
+using P = kf::Table<Row, kf::Key<&product>>;
 
 constexpr auto s_id = kf::source<&Row::id>;
 constexpr auto s_v = kf::source<&Row::v>;
@@ -33,7 +41,8 @@ inline std::vector<Row> rows_of(const std::string& text) {
   for (std::string word; in >> word;) {
     const auto comma = word.find(',');
     const std::string value = word.substr(comma + 1, word.size() - comma - 2);
-    rows.push_back({std::stoi(word.substr(1)), value == "-" ? std::nullopt : std::optional(std::stoi(value))});
+    rows.push_back(
+        {std::stoi(word.substr(1)), value == "-" ? std::nullopt : std::optional(std::stoi(value))});
   }
   return rows;
 }
@@ -55,17 +64,24 @@ inline std::string positions(const auto& error) {
          position(error.second_position);
 }
 
+inline std::string counts(const auto& result) {
+  std::ostringstream metrics;
+  metrics << result.metrics();
+  const auto after_source_rows = metrics.str().find(' ');
+  return (after_source_rows == std::string::npos ? "" : "  " + metrics.str().substr(after_source_rows)) +
+         ", version " + std::to_string(result.version());
+}
+inline std::string counts(const kf::ChangeSet<Row>& preview) {
+  return "   " + std::to_string(preview.size()) + " changes previewed";
+}
+
 // The table after the statement and the counts that are not zero, or the error.
 template <class Table, class Statement>
-std::string outcome(const std::string& name, Table& table, const std::vector<Row>& source, Statement statement) {
+std::string outcome(const std::string& name, Table& table, const std::vector<Row>& source,
+                    Statement statement) {
   try {
     const auto result = statement(table, source);
-    std::ostringstream counts;
-    counts << result.metrics();
-    const auto after_source_rows = counts.str().find(' ');
-    std::string text = name + ":" + text_of(table);
-    if (after_source_rows != std::string::npos) text += "  " + counts.str().substr(after_source_rows);
-    return text + ", version " + std::to_string(result.version());
+    return name + ":" + text_of(table) + counts(result);
   } catch (const kf::DuplicateSourceKey& error) {
     return "throws DuplicateSourceKey" + positions(error);
   } catch (const kf::DuplicateKey& error) {
@@ -76,6 +92,10 @@ std::string outcome(const std::string& name, Table& table, const std::vector<Row
     return "throws ClauseRaised, position " + position(error.position);
   } catch (const kf::ValueOutOfRange& error) {
     return "throws ValueOutOfRange, column " + error.column;
+  } catch (const kf::InvalidKey& error) {
+    return "throws InvalidKey, position " + position(error.position);
+  } catch (const kf::ReentrantWrite&) {
+    return "throws ReentrantWrite";
   } catch (const std::domain_error&) {
     return "throws domain_error";
   }
@@ -87,7 +107,8 @@ inline int failures = 0;
 inline void expect(bool holds, int line, const std::string& wanted, const std::string& seen) {
   if (holds) return;
   ++failures;
-  std::cout << "docs/merge-semantics.md:" << line << ": expected " << wanted << "\n  seen     " << seen << '\n';
+  std::cout << "docs/merge-semantics.md:" << line << ": expected " << wanted << "\n  seen     " << seen
+            << '\n';
 }
 
 template <class Table, class Statement>
@@ -102,7 +123,8 @@ void example(int line, const std::string& before, const std::string& source, Sta
   // The end may be left out: the version, or the members of an error.
   expect(seen == expected || seen.starts_with(expected + ", "), line, expected, seen);
   if (seen.starts_with("throws")) {
-    expect(text_of(table) == text_of(rows_of(before)) && table.version() == version, line, "no change", text_of(table));
+    expect(text_of(table) == text_of(rows_of(before)) && table.version() == version, line, "no change",
+           text_of(table));
   }
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # semantics.sh PAGE.md OUTPUT.cpp
 # Turns the examples of docs/merge-semantics.md into a program that runs them. An example is a ```cpp block of
-#     // t: rows of the table (t, u or h)
+#     // t: rows of the table (t, u, h, k, o or p)
 #     // s: rows of the source
 #     one statement
 #     // t: rows and counts          or: // throws Error, member value, ...
@@ -22,7 +22,7 @@ awk '
     inside = example = 0
     next
   }
-  inside && ++line == 1 && /^\/\/ [tuh]:/ {
+  inside && ++line == 1 && /^\/\/ [tuhkop]:/ {
     example = 1
     table = substr($0, 4, 1)
     before = substr($0, 6)

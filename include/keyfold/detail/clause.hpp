@@ -89,9 +89,8 @@ constexpr void check_condition() {
   } else if constexpr (Expression<Condition>) {
     detail::check_sides<kind, Condition, Target, Source>();
     if constexpr (Condition::template fits<Target, Source>) {
-      static_assert(
-          std::is_constructible_v<bool, unwrap_optional_t<value_in_t<Condition, Scope<Target, Source>>>>,
-          "keyfold: a condition must be true or false; compare the value with something");
+      static_assert(Truth<value_in_t<Condition, Scope<Target, Source>>>,
+                    "keyfold: a condition must be true or false; compare the value with something");
     }
   } else if constexpr (!std::same_as<Condition, Always>) {
     constexpr bool callable = takes_rows<kind, Condition, Target, Source>();
@@ -110,8 +109,7 @@ constexpr void check_condition() {
     if constexpr (callable) {
       using Result = decltype(detail::call<kind>(std::declval<const Condition&>(),
                                                  std::declval<Scope<Target, Source>&>()));
-      static_assert(std::is_constructible_v<bool, unwrap_optional_t<std::remove_cvref_t<Result>>>,
-                    "keyfold: a callable condition must return bool");
+      static_assert(Truth<std::remove_cvref_t<Result>>, "keyfold: a callable condition must return bool");
     }
   }
 }
@@ -139,13 +137,6 @@ void print_condition(std::string& out, const Condition& condition) {
 }
 
 // --- Assignments
-
-template <class T>
-struct is_literal : std::false_type {};
-template <class T>
-struct is_literal<Literal<T>> : std::true_type {
-  using type = T;
-};
 
 /// A right-hand side that is a callable for the rows of its clause.
 template <ClauseKind kind, class Value, class Target, class Source>

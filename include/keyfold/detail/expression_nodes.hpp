@@ -253,6 +253,17 @@ struct Comparison : BinaryNode<A, B> {
   }
 };
 
+/// Text whose + and - would be arithmetic of pointers; a class has operators of its own.
+template <class T>
+concept TextPointer = StringLike<T> && !std::is_class_v<T>;
+
+template <class Operation, class A, class B>
+struct check_arithmetic {
+  static_assert(std::is_invocable_v<Operation, const A&, const B&> && !TextPointer<A> && !TextPointer<B>,
+                "keyfold: the two sides of an arithmetic operator have types without it");
+  static constexpr bool value = true;
+};
+
 struct Plus {
   static constexpr std::string_view symbol = "+";
   template <class A, class B>
@@ -262,6 +273,7 @@ struct Plus {
       out += detail::as_text(b);
       return out;
     } else {
+      static_assert(check_arithmetic<std::plus<>, A, B>::value);
       return detail::with_common_type(a, b, [](const auto& x, const auto& y) { return x + y; });
     }
   }
@@ -270,6 +282,7 @@ struct Minus {
   static constexpr std::string_view symbol = "-";
   template <class A, class B>
   static constexpr auto apply(const A& a, const B& b) {
+    static_assert(check_arithmetic<std::minus<>, A, B>::value);
     return detail::with_common_type(a, b, [](const auto& x, const auto& y) { return x - y; });
   }
 };
@@ -277,6 +290,7 @@ struct Times {
   static constexpr std::string_view symbol = "*";
   template <class A, class B>
   static constexpr auto apply(const A& a, const B& b) {
+    static_assert(check_arithmetic<std::multiplies<>, A, B>::value);
     return detail::with_common_type(a, b, [](const auto& x, const auto& y) { return x * y; });
   }
 };
@@ -305,19 +319,34 @@ struct Arithmetics : BinaryNode<A, B> {
   }
 };
 
+/// Whether a value, or the one in an optional, says true or false. A function would always say true.
+template <class T>
+concept Truth = std::is_constructible_v<bool, unwrap_optional_t<T>> && !StringLike<unwrap_optional_t<T>> &&
+                !requires(const unwrap_optional_t<T>& value) {
+                  requires std::is_function_v<std::remove_pointer_t<decltype(+value)>>;
+                };
+
+template <class T>
+struct check_logic_operand {
+  static_assert(Truth<T>,
+                "keyfold: an operand of a logical operator must be true or false; compare the value with "
+                "something, and give a callable as the whole condition");
+  static constexpr bool value = true;
+};
+
 /// Whether a condition holds: unknown does not.
-template <class Truth>
-constexpr bool is_true(const Truth& truth) {
-  if constexpr (is_optional_v<Truth>) {
+template <class T>
+constexpr bool is_true(const T& truth) {
+  if constexpr (is_optional_v<T>) {
     return truth.has_value() && static_cast<bool>(*truth);
   } else {
     return static_cast<bool>(truth);
   }
 }
 
-template <class Truth>
-constexpr bool is_false(const Truth& truth) {
-  if constexpr (is_optional_v<Truth>) {
+template <class T>
+constexpr bool is_false(const T& truth) {
+  if constexpr (is_optional_v<T>) {
     return truth.has_value() && !static_cast<bool>(*truth);
   } else {
     return !static_cast<bool>(truth);
@@ -345,6 +374,7 @@ struct Logic : BinaryNode<A, B> {
     constexpr bool settled_by = Operation::settled_by;
     using X = std::remove_cvref_t<decltype(a(rows))>;
     using Y = std::remove_cvref_t<decltype(b(rows))>;
+    static_assert(check_logic_operand<X>::value && check_logic_operand<Y>::value);
     if constexpr (is_optional_v<X> || is_optional_v<Y>) {
       const X& x = a(rows);
       if (settles<settled_by>(x)) return std::optional<bool>(settled_by);
@@ -360,8 +390,8 @@ struct Logic : BinaryNode<A, B> {
   void print(std::string& out) const { detail::print_infix(out, a, Operation::symbol, b); }
 
  private:
-  template <bool value, class Truth>
-  static constexpr bool settles(const Truth& truth) {
+  template <bool value, class T>
+  static constexpr bool settles(const T& truth) {
     return value ? detail::is_true(truth) : detail::is_false(truth);
   }
 };
@@ -381,6 +411,7 @@ struct Not : UnaryNode<A> {
   template <class Rows>
   constexpr auto operator()(const Rows& rows) const {
     using X = std::remove_cvref_t<decltype(a(rows))>;
+    static_assert(check_logic_operand<X>::value);
     if constexpr (is_optional_v<X>) {
       const X& x = a(rows);
       return x ? std::optional<bool>(!static_cast<bool>(*x)) : std::nullopt;
@@ -417,27 +448,49 @@ struct Same : BinaryNode<A, B> {
 
   template <class Rows>
   constexpr bool operator()(const Rows& rows) const {
-    return detail::equal_values(a(rows), b(rows));
+    return compare(a(rows), b(rows));
   }
   void print(std::string& out) const { detail::print_infix(out, a, "IS NOT DISTINCT FROM", b); }
+
+ private:
+  template <class X, class Y>
+  static constexpr bool compare(const X& x, const Y& y) {
+    static_assert(HaveEquality<X, Y>, "keyfold: the two sides of same() have types without a common ==");
+    return detail::equal_values(x, y);
+  }
 };
 
-/// A type for either of two values: text is copied, and integers of either sign keep their value.
-template <class X, class Y>
-struct chosen_type {
-  using type = std::common_type_t<X, Y>;
+template <class T>
+struct is_literal : std::false_type {};
+template <class T>
+struct is_literal<Literal<T>> : std::true_type {
+  using type = T;
 };
-template <class X, class Y>
-  requires(StringLike<X> && StringLike<Y>)
-struct chosen_type<X, Y> {
-  using type = std::string;
-};
-template <std::integral X, std::integral Y>
-  requires(std::is_signed_v<X> != std::is_signed_v<Y> &&
-           std::max(sizeof(X), sizeof(Y)) < sizeof(std::int64_t))
-struct chosen_type<X, Y> {
-  using type = std::int64_t;
-};
+
+/// A type for the value of either operand, A of type X or B of type Y. Text is copied. Integers keep their
+/// value; where no type holds those of both, a literal is brought to the sign of the other operand.
+template <class A, class B, class X, class Y>
+constexpr auto chosen_type() {
+  if constexpr (StringLike<X> && StringLike<Y>) {
+    return std::type_identity<std::string>();
+  } else if constexpr (std::integral<X> && std::integral<Y> && std::is_signed_v<X> != std::is_signed_v<Y>) {
+    using Unsigned = std::conditional_t<std::is_signed_v<X>, Y, X>;
+    if constexpr (sizeof(Unsigned) < sizeof(std::int64_t)) {
+      return std::type_identity<std::int64_t>();
+    } else {
+      static_assert(is_literal<A>::value || is_literal<B>::value,
+                    "keyfold: no integer type holds the signed and the unsigned operand of coalesce(); "
+                    "bring them to one type in a callable");
+      using Kept = std::conditional_t<is_literal<A>::value, Y, X>;
+      return std::type_identity<std::conditional_t<std::is_signed_v<Kept>, std::int64_t, std::uint64_t>>();
+    }
+  } else {
+    static_assert(
+        requires { typename std::common_type_t<X, Y>; },
+        "keyfold: the operands of coalesce() have no common type");
+    return std::common_type<X, Y>();
+  }
+}
 
 template <class A, class B>
 struct Coalesce : BinaryNode<A, B> {
@@ -459,7 +512,7 @@ struct Coalesce : BinaryNode<A, B> {
  private:
   template <class X, class Y>
   static constexpr auto choose(const X& x, const Y& y) {
-    using Value = typename chosen_type<unwrap_optional_t<X>, unwrap_optional_t<Y>>::type;
+    using Value = typename decltype(chosen_type<A, B, unwrap_optional_t<X>, unwrap_optional_t<Y>>())::type;
     using Result = std::conditional_t<is_optional_v<Y>, std::optional<Value>, Value>;
     if (detail::has_value(x)) return Result(chosen<Value>(detail::value_of(x)));
     if (detail::has_value(y)) return Result(chosen<Value>(detail::value_of(y)));

@@ -481,8 +481,7 @@ constexpr void check_event_condition() {
     if constexpr (callable) {
       using Result = decltype(detail::call<ClauseKind::not_matched>(
           std::declval<const Condition&>(), std::declval<const Scope<NoRow, Source>&>()));
-      static_assert(std::is_constructible_v<bool, unwrap_optional_t<std::remove_cvref_t<Result>>>,
-                    "keyfold: a callable condition must return bool");
+      static_assert(Truth<std::remove_cvref_t<Result>>, "keyfold: a callable condition must return bool");
     }
   }
 }

@@ -12,14 +12,13 @@ namespace keyfold::detail {
 
 template <class Expr, class Rows>
 constexpr void check_truth() {
-  static_assert(std::is_constructible_v<bool, unwrap_optional_t<value_in_t<Expr, Rows>>>,
+  static_assert(Truth<value_in_t<Expr, Rows>>,
                 "keyfold: a condition must be true or false; compare the value with something");
 }
 
-template <class Truth>
+template <class Result>
 constexpr void check_result() {
-  static_assert(std::is_constructible_v<bool, unwrap_optional_t<std::remove_cvref_t<Truth>>>,
-                "keyfold: a callable condition must return bool");
+  static_assert(Truth<std::remove_cvref_t<Result>>, "keyfold: a callable condition must return bool");
 }
 
 /// Whether the condition is one on rows of the table; if not, the compiler says why. Where it is false,

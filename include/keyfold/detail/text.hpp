@@ -21,6 +21,11 @@ concept AdlText = requires(const T& value) {
   { to_string(value) } -> std::convertible_to<std::string>;
 };
 
+/// Not a filesystem path, say, which is made of paths without an end.
+template <class T>
+concept RangeOfOthers =
+    std::ranges::input_range<const T> && !std::same_as<std::ranges::range_value_t<const T>, T>;
+
 enum class Style : std::uint8_t {
   plain,   ///< as a table cell: text unquoted
   literal  ///< as SQL would write it: text, characters and times in single quotes
@@ -134,6 +139,8 @@ void append_value(std::string& out, const T& value, Style style) {
     out += to_string(value);
   } else if constexpr (std::convertible_to<const T&, std::string_view> && !std::same_as<T, std::nullptr_t>) {
     detail::append_text(out, static_cast<std::string_view>(value), style);
+  } else if constexpr (std::convertible_to<const T&, std::string> && !std::same_as<T, std::nullptr_t>) {
+    detail::append_text(out, std::string(value), style);
   } else if constexpr (Arithmetic<T>) {
     detail::append_number(out, +value);
   } else if constexpr (std::is_enum_v<T>) {
@@ -152,7 +159,7 @@ void append_value(std::string& out, const T& value, Style style) {
     detail::append_list(out, value);
   } else if constexpr (is_variant_v<T>) {
     std::visit([&](const auto& alternative) { detail::append_value(out, alternative, style); }, value);
-  } else if constexpr (std::ranges::input_range<const T>) {
+  } else if constexpr (RangeOfOthers<T>) {
     const char* separator = "[";
     for (const auto& element : value) {
       out += separator;

@@ -184,6 +184,12 @@ constexpr bool equal_values(const A& a, const B& b) {
   }
 }
 
+/// Whether equal_values() has an answer for the two types.
+template <class A, class B>
+concept HaveEquality = std::same_as<A, std::nullopt_t> || std::same_as<B, std::nullopt_t> ||
+                       (StringLike<unwrap_optional_t<A>> && StringLike<unwrap_optional_t<B>>) ||
+                       requires(const unwrap_optional_t<A>& a, const unwrap_optional_t<B>& b) { a == b; };
+
 template <class A, class B>
 constexpr bool less_values(const A& a, const B& b);
 

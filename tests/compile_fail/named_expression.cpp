@@ -1,0 +1,32 @@
+// expect: keyfold: named() takes a callable; an expression prints itself
+#include <keyfold/keyfold.hpp>
+
+#include <boost/describe/class.hpp>
+
+namespace kf = keyfold;
+
+struct Order {
+  int id = 0;
+  std::string status;
+  std::optional<int> cents;
+};
+struct Change {
+  int id = 0;
+  char op = 'U';
+  std::string status;
+  std::optional<int> cents;
+};
+BOOST_DESCRIBE_STRUCT(Order, (), (id, status, cents))
+BOOST_DESCRIBE_STRUCT(Change, (), (id, op, status, cents))
+using Orders = kf::Table<Order, kf::Key<&Order::id>>;
+
+void merge(Orders& orders, const std::vector<Change>& changes) {
+#ifdef KEYFOLD_MISTAKE
+  orders.merge(changes)
+      .when_not_matched(kf::named("known", kf::source<&Change::id> > 5))
+      .do_nothing()
+      .execute();
+#else
+  orders.merge(changes).when_not_matched(kf::source<&Change::id> > 5).do_nothing().execute();
+#endif
+}
