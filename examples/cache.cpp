@@ -10,7 +10,6 @@
 #include <utility>
 
 using namespace std::chrono_literals;
-
 class Cache {
   struct Entry {
     std::string question;
@@ -40,7 +39,6 @@ class Cache {
     tx.commit();
   }
 
-  // What was pushed out or ended, as it happens.
   template <class Callback>
   [[nodiscard]] kf::Subscription on_leave(Callback callback) {
     return entries_.subscribe([callback](const kf::Commit<Entry>& commit) {

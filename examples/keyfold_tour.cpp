@@ -70,6 +70,5 @@ int main() {
   std::cout << "order 2 at version 1: " << orders.as_of(1).at(2).status << '\n';
 
   stop("One commit taken back; that is a commit, too");
-  orders.undo(3);
-  std::cout << kf::print(orders.diff(2, orders.version())) << "now at version " << orders.version() << '\n';
+  std::cout << kf::print(orders.undo(3).changes()) << "now at version " << orders.version() << '\n';
 }

@@ -33,7 +33,6 @@ class Seats {
 };
 
 int failures = 0;
-
 void expect(bool holds, const char* what) {
   if (!holds) ++failures;
   std::cout << (holds ? "  ok      " : "  FAILED  ") << what << '\n';
