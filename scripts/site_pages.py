@@ -29,6 +29,9 @@ def example_page(source):
     expected = source.with_suffix(".expected")
     if expected.exists():
         page += f"\n## Output\n\n```text\n{expected.read_text()}```\n"
+    picture = "images/" + source.stem.replace("_", "-") + ".svg"
+    if (ROOT / "docs" / picture).exists():
+        page += f"\n## Output\n\n![what it writes](../docs/{picture})\n"
     return page, text.split("\n")[0]
 
 
@@ -45,6 +48,12 @@ def made_pages():
     yield "examples", listing
 
 
+def title(page):
+    """The header that a page of docs/ is about, if it is about one."""
+    match = re.match(r"# (\w+\.hpp)\n", page.read_text())
+    return match.group(1) if match else None
+
+
 def site_path(path):
     """The page of a path of the repository, with an anchor where the path has one; None if there is no page."""
     path, _, anchor = path.partition("#")
@@ -58,6 +67,15 @@ def site_path(path):
     return None if page is None else page + ("#" + anchor if anchor else "")
 
 
+def on_config(config):
+    """Adds the page of each header to the list of pages, unless it is there already."""
+    listed = re.findall(r"[\w-]+\.md", str(config["nav"]))
+    pages = sorted(p for p in (ROOT / "docs").glob("*.md") if title(p))
+    headers = next(entry["Headers"] for entry in config["nav"] if "Headers" in entry)
+    headers += [{title(p): p.name} for p in pages if p.name not in listed]
+    return config
+
+
 def on_files(files, config):
     for path, text in made_pages():
         name = site_path(path)
@@ -67,6 +85,7 @@ def on_files(files, config):
         made = File(name, str(MADE), config["site_dir"], config["use_directory_urls"])
         made.repository_path = path + "/." if path == "examples" else path
         files.append(made)
+    files.append(File("site.css", str(ROOT / "scripts"), config["site_dir"], config["use_directory_urls"]))
     return files
 
 
@@ -85,5 +104,7 @@ def on_page_markdown(markdown, page, config, files):
             return text  # a source file: the site has none
         return f"[{text}]({posixpath.relpath(found, posixpath.dirname(page.file.src_path) or '.')})"
 
+    # What tells the tests about a block is of no use to readers.
+    markdown = re.sub(r"^(```cpp\n)// (?:run|begin|part): \w+\n", r"\1", markdown, flags=re.M)
     blocks = re.split(r"(^```.*?^```$)", markdown, flags=re.M | re.S)
     return "".join(b if b.startswith("```") else re.sub(r"\[([^\]]*)\]\(([^)\s]+)\)", link, b) for b in blocks)
