@@ -86,7 +86,7 @@ both "$1"
 two" ]
 [ "$(grep -c '^static void page_' "$directory/out/whole.cpp")" = 2 ]
 [ "$(grep -c '  page_.();' "$directory/out/whole.cpp")" = 2 ]
-grep -q "^#line 7 .*other.md" "$directory/out/whole.cpp"
+grep -q "^#line 8 .*other.md" "$directory/out/whole.cpp"
 
 if extract "$1" 2>"$directory/log"; then echo 'parts without a beginning are taken'; exit 1; fi
 grep -q 'no block begins the program of the parts whole' "$directory/log"
