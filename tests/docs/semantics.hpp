@@ -1,4 +1,4 @@
-// Runs the examples of docs/merge-semantics.md; merge_semantics.sh makes the program.
+// Runs the examples of docs/merge-semantics.md; semantics.sh makes the program.
 #pragma once
 
 #include <keyfold/keyfold.hpp>

@@ -1,5 +1,5 @@
 #!/bin/sh
-# merge_semantics.sh PAGE.md OUTPUT.cpp
+# semantics.sh PAGE.md OUTPUT.cpp
 # Turns the examples of docs/merge-semantics.md into a program that runs them. An example is a ```cpp block of
 #     // t: rows of the table (t, u or h)
 #     // s: rows of the source
@@ -11,7 +11,7 @@ fresh=$(mktemp)
 trap 'rm -f "$fresh"' EXIT
 
 awk '
-  BEGIN { print "#include \"merge_semantics.hpp\"\n"; print "int main() {" }
+  BEGIN { print "#include \"semantics.hpp\"\n"; print "int main() {" }
   /^```cpp/ { inside = 1; line = 0; next }
   /^```/ {
     if (example) {
