@@ -68,11 +68,14 @@ def site_path(path):
 
 
 def on_config(config):
-    """Adds the page of each header to the list of pages, unless it is there already."""
+    """Adds the pages that are not in the list of pages to its end: those of headers, and others."""
     listed = re.findall(r"[\w-]+\.md", str(config["nav"]))
-    pages = sorted(p for p in (ROOT / "docs").glob("*.md") if title(p))
+    pages = sorted(p for p in (ROOT / "docs").glob("*.md") if p.name not in listed)
     headers = next(entry["Headers"] for entry in config["nav"] if "Headers" in entry)
-    headers += [{title(p): p.name} for p in pages if p.name not in listed]
+    headers += [{title(p): p.name} for p in pages if title(p)]
+    others = [p.name for p in pages if not title(p)]
+    if others:
+        config["nav"].append({"More": others})
     return config
 
 

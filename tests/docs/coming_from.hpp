@@ -15,6 +15,23 @@
 #pragma GCC diagnostic ignored "-Wunused-result"
 #pragma GCC diagnostic ignored "-Wunused-value"
 
+template <class Orders>
+Orders make_five_versions() {
+  Orders orders;
+  orders.append({{1, "ann", "open", 500}, {2, "bob", "open", 900}});
+  orders.tag("monday", 1);
+  orders.upsert({{2, "bob", "paid", 900}});
+  orders.upsert({{3, std::nullopt, "open", 120}});
+  orders.upsert({{1, "ann", "paid", 500}});
+  orders.erase(3);
+  return orders;
+}
+
+template <class Order>
+std::vector<Order> make_some_orders() {
+  return {{1, "ann", "sent", 500}, {4, "eve", "open", 10}};
+}
+
 inline int failures = 0;
 
 inline void run(const char* place, void (*cell)()) {

@@ -14,17 +14,8 @@ awk '
     if (inside) ++blocks
     if (!inside && blocks == 1) {
       print "#include \"coming_from.hpp\"\n\n" block[1]
-      print "Orders five_versions() {"
-      print "  Orders orders;"
-      print "  orders.append({{1, \"ann\", \"open\", 500}, {2, \"bob\", \"open\", 900}});"
-      print "  orders.tag(\"monday\", 1);"
-      print "  orders.upsert({{2, \"bob\", \"paid\", 900}});"
-      print "  orders.upsert({{3, std::nullopt, \"open\", 120}});"
-      print "  orders.upsert({{1, \"ann\", \"paid\", 500}});"
-      print "  orders.erase(3);"
-      print "  return orders;"
-      print "}"
-      print "std::vector<Order> some_orders() { return {{1, \"ann\", \"sent\", 500}, {4, \"eve\", \"open\", 10}}; }\n"
+      print "static Orders five_versions() { return make_five_versions<Orders>(); }"
+      print "static std::vector<Order> some_orders() { return make_some_orders<Order>(); }\n"
     }
     next
   }

@@ -1,7 +1,8 @@
 #!/bin/sh
 # header_pages.sh HEADERS PAGES
-# Every header of the directory HEADERS has one page in the directory PAGES, which begins with its name and has the
-# sections of all such pages: what it is for, what is in it, and then those below, with the output of the example.
+# Every header of the directory HEADERS has one page in the directory PAGES, which begins with its name, is listed in
+# headers.md, and has the sections of all such pages: what it is for, what is in it, and then those below, with the output
+# of the example.
 set -eu
 headers=$1 pages=$2
 failed=0
@@ -13,6 +14,7 @@ for header in "$headers"/*.hpp; do
     failed=1
     continue
   fi
+  grep -qF "(${page##*/})" "$pages/headers.md" || { echo "$page: docs/headers.md does not list it"; failed=1; }
   awk -v page="$page" '
     function missing(what) { print page ": " what; failed = 1 }
     BEGIN { count = split("Contract Complexity Exceptions Threads Example", wanted, " ") }

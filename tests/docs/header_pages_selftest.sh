@@ -6,7 +6,7 @@ directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 mkdir "$directory/headers" "$directory/pages"
 touch "$directory/headers/thing.hpp"
-echo "# Another page" >"$directory/pages/another.md"
+echo "# Headers: [thing](a_thing.md)" >"$directory/pages/headers.md"
 check() { sh "$1" "$directory/headers" "$directory/pages" >"$directory/log"; }
 refuses() {
   if check "$1"; then echo "taken: $2"; exit 1; fi
@@ -64,5 +64,7 @@ page; sed -i 's/^What it is for.//' "$directory/pages/a_thing.md"
 refuses "$1" 'no sentence says what the header is for'
 page; sed -i 's/^class Thing;/template <> class Thing;/' "$directory/pages/a_thing.md"
 check "$1"
+page; echo "# Headers" >"$directory/pages/headers.md"
+refuses "$1" 'docs/headers.md does not list it'
 page; cp "$directory/pages/a_thing.md" "$directory/pages/b_thing.md"
 refuses "$1" 'one page of docs/ must begin'
