@@ -55,8 +55,8 @@ void text(std::size_t x, std::size_t y, std::string_view words) {
 int main(int argc, char** argv) {
   const MimeTypes types = load(argc > 1 ? argv[1] : "examples/data/mime-db");
   const std::size_t width = 56 * types.history().size() + 64;
-  std::cout << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " << width << " 350\" width=\"" << width
-            << "\" height=\"350\">\n<style>text { font: 12px sans-serif; fill: #1f2933; text-anchor: middle; }</style>\n"
+  std::cout << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " << width << " 350\" height=\"350\">\n"
+            << "<style>text { font: 12px sans-serif; fill: #1f2933; text-anchor: middle; }</style>\n"
             << "<rect width=\"100%\" height=\"100%\" rx=\"10\" fill=\"#f7f9fb\"/>\n";
   text(width / 2, 24, "rows inserted (green), updated (yellow) and deleted (red) by each release of mime-db");
   std::size_t x = 42;

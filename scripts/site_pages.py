@@ -21,7 +21,7 @@ PAGES = {
 
 
 def example_page(source):
-    """The program, the comment at its beginning as text, and its output."""
+    """The comment at the beginning of a program as text, the program, and its output; and the first sentence of the text."""
     code = source.read_text()
     comment = re.match(r"(?:// .*\n)+", code)
     text = re.sub(r"^// ?", "", comment.group(0), flags=re.M) if comment else ""
@@ -32,7 +32,7 @@ def example_page(source):
     picture = "images/" + source.stem.replace("_", "-") + ".svg"
     if (ROOT / "docs" / picture).exists():
         page += f"\n## Output\n\n![what it writes](../docs/{picture})\n"
-    return page, text.split("\n")[0]
+    return page, re.match(r".*?(?:\.(?= )|$)", " ".join(text.split())).group(0)
 
 
 def made_pages():
