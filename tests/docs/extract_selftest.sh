@@ -51,3 +51,42 @@ extract "$1"
 sed -i 's/^\/\/ run: three/\/\/ run: one/' "$directory/page.md"
 if extract "$1" 2>"$directory/log"; then echo 'two programs of one name are taken'; exit 1; fi
 grep -q 'one is already in' "$directory/log"
+
+cat >"$directory/page.md" <<'END'
+```cpp
+// part: whole
+std::puts("one");
+```
+```text
+one
+```
+END
+cat >"$directory/other.md" <<'END'
+```cpp
+// begin: whole
+#include <cstdio>
+```
+Two parts in one function:
+```cpp
+// part: whole
+const char* text = "two";
+```
+```cpp
+// part: whole
+std::puts(text);
+```
+```text
+two
+```
+END
+both() { sh "$1" "$directory/out" "$directory/page.md" "$directory/other.md"; }
+both "$1"
+[ "$(cd "$directory/out" && echo *)" = "whole.cpp whole.expected" ]
+[ "$(cat "$directory/out/whole.expected")" = "one
+two" ]
+[ "$(grep -c '^static void page_' "$directory/out/whole.cpp")" = 2 ]
+[ "$(grep -c '  page_.();' "$directory/out/whole.cpp")" = 2 ]
+grep -q "^#line 8 .*other.md" "$directory/out/whole.cpp"
+
+if extract "$1" 2>"$directory/log"; then echo 'parts without a beginning are taken'; exit 1; fi
+grep -q 'no block begins the program of the parts whole' "$directory/log"
