@@ -270,7 +270,7 @@ class SharedTable
   template <class, class, class>
   friend class Loads;
 
-  // A table that was assigned to has another log.
+  // A table that was assigned to has another log. That of one that was not is left alone: results read it.
   struct Joining {
     explicit Joining(SharedTable& shared) noexcept : shared_(shared) {}
     Joining(const Joining&) = delete;
@@ -278,7 +278,9 @@ class SharedTable
     ~Joining() { shared_.join(); }
     SharedTable& shared_;
   };
-  void join() noexcept { core().log->readers = access_; }
+  void join() noexcept {
+    if (core().log->readers != access_) core().log->readers = access_;
+  }
 
   const Table& table() const noexcept {
     if constexpr (detail::AnyTable<Shared>) {

@@ -98,7 +98,7 @@ class PlaceInSequence {
 
   /// Null behind the last row that can be part of the version.
   const Slot<Row>* slot(const CoreType& core) const noexcept {
-    return base_ != core.rows.end() && base_->order < end_ ? &*base_ : nullptr;
+    return next_ < end_ && base_ != core.rows.end() && base_->order < end_ ? &*base_ : nullptr;
   }
 
   /// Whether the row at the place has been passed already, before the place was found again further back.
@@ -118,8 +118,11 @@ class PlaceInSequence {
 
   void leave(const CoreType& core) {
     const Slot<Row>* slot = this->slot(core);
-    if (slot == nullptr || (!ends_.empty() && ends_.back().order == slot->order)) return;
-    ends_.push_back({slot->get(), slot->order});
+    if (slot == nullptr) {
+      next_ = end_;
+    } else if (ends_.empty() || ends_.back().order != slot->order) {
+      ends_.push_back({slot->get(), slot->order});
+    }
   }
 
   void find_again(const CoreType& core) {
