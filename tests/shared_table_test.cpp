@@ -1,5 +1,5 @@
-// A table for several threads: what readers see while others write, who waits for whom, and what one thread may do
-// within what. The preset tsan runs it under ThreadSanitizer.
+// A table for several threads: what readers see while others write, who waits for whom, and what one thread
+// may do within what. The preset tsan runs it under ThreadSanitizer.
 #include <keyfold/keyfold.hpp>
 #include <keyfold/shared_table.hpp>
 #include <keyfold/store.hpp>
@@ -246,7 +246,8 @@ TEST_CASE("a read point at a tagged version among expired ones keeps everything,
   shared.write([](Accounts& table) { table.untag("two"); });
   shared.write([](Accounts& table) { table.untag("three"); });
   shared.upsert(accounts(300, 6));
-  CHECK(shared.read([](const Accounts& table) { return table.expire(kf::keep_last(1), kf::dry_run); }).empty());
+  CHECK(
+      shared.read([](const Accounts& table) { return table.expire(kf::keep_last(1), kf::dry_run); }).empty());
   CHECK(expire().empty());
   CHECK(point->rows() == accounts(300, 2));
   point.reset();
@@ -451,13 +452,13 @@ TEMPLATE_TEST_CASE("readers never see half a commit", "", Accounts, Sorted) {
       } else if (below(8) == 0) {
         const auto kept = shared.read_point();  // with the changes that are asked for below
         const Rows rotated = kept.rows();
-        const auto result = shared.merge(rotated)
-                                .when_matched()
-                                .update([&](const Account& target, const Account&) {
-                                  return Account{(target.id + 1) % count, owner_of((target.id + 1) % count),
-                                                 target.cents};
-                                })
-                                .execute();
+        const auto result =
+            shared.merge(rotated)
+                .when_matched()
+                .update([&](const Account& target, const Account&) {
+                  return Account{(target.id + 1) % count, owner_of((target.id + 1) % count), target.cents};
+                })
+                .execute();
         if (result.changes().size() != static_cast<std::size_t>(count)) ++wrong;
       } else {
         shared.merge(Rows{{from, "", -7}, {to, "", 7}}).when_matched().update(moved).execute();

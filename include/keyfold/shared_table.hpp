@@ -40,8 +40,9 @@ using shared_table_t = typename shared_table<Shared>::type;
 
 template <class Callback, class Argument>
 constexpr void check_shared_callback() {
-  static_assert(std::is_invocable_v<Callback, Argument>,
-                "keyfold: read() takes a callable with a const Table&, write() one with the Table& or Store&");
+  static_assert(
+      std::is_invocable_v<Callback, Argument>,
+      "keyfold: read() takes a callable with a const Table&, write() one with the Table& or Store&");
   if constexpr (std::is_invocable_v<Callback, Argument>) {
     using Result = std::invoke_result_t<Callback, Argument>;
     static_assert(!std::is_reference_v<Result> && !std::is_pointer_v<Result> &&
@@ -96,8 +97,8 @@ class ReadPoint {
   }
 
   /// Calls `visit(const Row&)` for each row in the order of the table. It copies some rows, lets go of the
-  /// table, visits the copies, and so on; so a writer waits for one step at the most, and `visit` may take its
-  /// time, and read and write the table. O(rows of the table + changes since the version until the end).
+  /// table, visits the copies, and so on; so a writer waits for one step at the most, and `visit` may take
+  /// its time, and read and write the table. O(rows of the table + changes since the version until the end).
   template <class Visit>
   void for_each(Visit visit) const {
     static_assert(std::is_invocable_v<Visit&, const Row&>,
@@ -153,9 +154,9 @@ class ReadPoint {
 ///     orders.upsert(batch);                                                          // a writer
 ///     const auto paid = orders.read([](const Orders& table) { return count(table); });  // a reader
 ///
-/// It has the writes of a table. They are planned beside the readers, who are kept out only while the commit is
-/// published; so nobody sees half of one. Writers take turns. A writer waits for the readers that are reading,
-/// and a reader for one commit at the most.
+/// It has the writes of a table. They are planned beside the readers, who are kept out only while the commit
+/// is published; so nobody sees half of one. Writers take turns. A writer waits for the readers that are
+/// reading, and a reader for one commit at the most.
 ///
 /// A thread that writes may read and write the table in what it is called back for, as with a Table:
 /// conditions, source ranges and subscribers. Within read() it must not write: that throws ReentrantWrite. A
@@ -249,8 +250,8 @@ class SharedTable
   }
 
   /// Calls `writer(Shared&)` while nobody else reads or writes, and returns what it returns: a value, no
-  /// reference into the table. For all that is no verb of Writes: tags, expiry, undo, constraints, subscribers,
-  /// a checkpoint, another table in its place. It must not be moved from.
+  /// reference into the table. For all that is no verb of Writes: tags, expiry, undo, constraints,
+  /// subscribers, a checkpoint, another table in its place. It must not be moved from.
   template <class Writing>
   auto write(Writing&& writing) {
     detail::check_shared_callback<Writing, Shared&>();

@@ -1,5 +1,5 @@
-// A table that is written to while it is read, without a SharedTable: ThreadSanitizer must report it, or the runs
-// in which it reports nothing prove nothing.
+// A table that is written to while it is read, without a SharedTable: ThreadSanitizer must report it, or the
+// runs in which it reports nothing prove nothing.
 #include <keyfold/keyfold.hpp>
 
 #include <atomic>

@@ -14,10 +14,10 @@
 #include <type_traits>
 #include <vector>
 
-/// Scanning one version in steps, between which the table may be written to. A step finds its place again, reads
-/// what the commits since the last one have taken away, and goes on: the present rows as they were, and between
-/// them the rows that are gone. The version must not expire meanwhile, so that what the log has of later ones
-/// stays where it is.
+/// Scanning one version in steps, between which the table may be written to. A step finds its place again,
+/// reads what the commits since the last one have taken away, and goes on: the present rows as they were, and
+/// between them the rows that are gone. The version must not expire meanwhile, so that what the log has of
+/// later ones stays where it is.
 namespace keyfold::detail {
 
 /// Copies of rows; their memory is used again.
@@ -177,8 +177,8 @@ class PlaceInKeyOrder {
   }
 
   void find_again(const CoreType& core) {
-    base_ = last_.empty() ? core.rows.begin()
-                          : core.rows.upper_bound(CoreType::key_of(last_.front()), KeyLess{});
+    base_ =
+        last_.empty() ? core.rows.begin() : core.rows.upper_bound(CoreType::key_of(last_.front()), KeyLess{});
   }
 
  private:
@@ -199,8 +199,8 @@ class StepScan {
   StepScan(const CoreType& core, Version version)
       : version_(version), entries_(version), place_(core), placed_at_(core.version()) {}
 
-  /// Adds the next rows. Looks at `most` rows at the most, and at as many changes; at more changes if they come
-  /// faster than that. Returns whether there is more to come.
+  /// Adds the next rows. Looks at `most` rows at the most, and at as many changes; at more changes if they
+  /// come faster than that. Returns whether there is more to come.
   bool step(const CoreType& core, std::size_t most, RowBuffer<Row>& rows) {
     patience_ += most;
     if (!read_entries(*core.log, patience_)) return true;
@@ -244,8 +244,7 @@ class StepScan {
     return true;
   }
 
-  using Place =
-      std::conditional_t<CoreType::ordered, PlaceInKeyOrder<CoreType>, PlaceInSequence<CoreType>>;
+  using Place = std::conditional_t<CoreType::ordered, PlaceInKeyOrder<CoreType>, PlaceInSequence<CoreType>>;
   struct Later {
     bool operator()(const Removed& a, const Removed& b) const { return Place::is_later(a, b); }
   };
