@@ -214,14 +214,14 @@ class ValueOutOfRange : public Error {
   std::string column;
 };
 
-/// A condition, assignment or callback wrote to the table whose write it is part of.
+/// A condition, assignment or callback wrote to the table whose write, or read(), it is part of.
 class ReentrantWrite : public Error {
  public:
   ReentrantWrite()
       : Error(
-            "this table is in the middle of another write; conditions, assignments and source ranges may "
-            "read "
-            "the table but not write to it") {}
+            "this table is in the middle of another write, or is being read by this thread; conditions, "
+            "assignments, source ranges and what SharedTable::read() is given may read the table but not "
+            "write to it") {}
 };
 
 /// A version that can no longer be read was asked for.

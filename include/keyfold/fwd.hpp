@@ -83,6 +83,10 @@ struct Constraint;
 template <class Target, class Source, class Feed>
 class ApplyChanges;
 
+// shared_table.hpp
+template <class Shared>
+class SharedTable;
+
 // table.hpp
 struct TableOptions;
 template <class Row, class KeySpec, class... Indexes>

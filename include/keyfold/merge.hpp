@@ -44,9 +44,10 @@ class MergeResult {
     if (written_.record == 0) return {};
     const auto log = log_.lock();
     if (log == nullptr) throw TableGone();
-    const auto* record = log->find(written_.record);
-    if (record == nullptr) throw VersionExpired(written_.record, log->oldest);
-    return detail::changes_of(*log, *record);
+    if (log->readers == nullptr) return changes_in(*log);
+    ChangeSet<Row> changes;
+    log->readers->read([&] { changes = changes_in(*log); });
+    return changes;
   }
 
   /// What subscribers threw when they were told of this write, as far as there was memory to keep it. The
@@ -56,6 +57,12 @@ class MergeResult {
   }
 
  private:
+  ChangeSet<Row> changes_in(const detail::CommitLog<Row>& log) const {
+    const auto* record = log.find(written_.record);
+    if (record == nullptr) throw VersionExpired(written_.record, log.oldest);
+    return detail::changes_of(log, *record);
+  }
+
   detail::Written written_;
   std::weak_ptr<const detail::CommitLog<Row>> log_;
   std::vector<std::exception_ptr> subscriber_errors_;

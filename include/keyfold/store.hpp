@@ -189,6 +189,8 @@ class Store : public Writes<Store<TableType, Disk>, TableType, typename detail::
   friend class Writes;
   template <class, class, class>
   friend class Loads;
+  template <class>
+  friend class SharedTable;
 
   struct State;
 

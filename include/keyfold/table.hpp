@@ -453,8 +453,9 @@ void Table<R, K, I...>::untag(std::string_view name) {
 template <class R, class K, class... I>
 template <class Rule>
 Version Table<R, K, I...>::first_kept(const Rule& rule) const {
-  // Commits that subscribers are still to be told of stay.
-  const Version limit = core_->subscribers->telling() ? core_->subscribers->told() : version();
+  // Commits that subscribers are still to be told of stay, and what read points need.
+  const Version told = core_->subscribers->telling() ? core_->subscribers->told() : version();
+  const Version limit = std::min(told, detail::oldest_read(*core_->log));
   return std::max(core_->log->oldest, std::min(detail::first_kept(*core_, rule), limit));
 }
 
@@ -462,6 +463,7 @@ template <class R, class K, class... I>
 template <class Rule>
 std::vector<Version> Table<R, K, I...>::expire(const Rule& rule) {
   const detail::WriteScope scope(core_->writing);
+  if (detail::expiry_waits(*core_->log)) return {};
   const Version first = first_kept(rule);
   std::vector<Version> gone = detail::expiring(*core_, first);
   detail::retire(*core_, first, [&] {

@@ -3,5 +3,6 @@
 #include <keyfold/debezium.hpp>
 #include <keyfold/keyfold.hpp>
 #include <keyfold/print.hpp>
+#include <keyfold/shared_table.hpp>
 #include <keyfold/snapshot.hpp>
 #include <keyfold/store.hpp>

@@ -3,6 +3,7 @@
 
 #include <keyfold/change.hpp>
 #include <keyfold/detail/log.hpp>
+#include <keyfold/detail/table_readers.hpp>
 #include <keyfold/error.hpp>
 #include <keyfold/fwd.hpp>
 #include <keyfold/metrics.hpp>
@@ -85,6 +86,7 @@ class CommitLog {
 
   const KeyFunctions<Row>& key;
   Arena arena;
+  std::shared_ptr<TableReaders> readers;  // of a table that is shared, else null
   std::vector<std::shared_ptr<const std::string>> operations;  // where those of loaded commits are stored
   std::deque<Record> records;          // ascending; a deque: they keep their address while others come and go
   std::vector<LogBlock<Row>> retired;  // ascending: blocks of expired versions that pinned ones may need

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <keyfold/detail/core.hpp>
+#include <keyfold/detail/table_readers.hpp>
 #include <keyfold/options.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -198,6 +200,18 @@ Version first_kept(const CoreType& core, const KeepFor& rule) {
   return detail::first_kept(core, OlderThan{detail::start_of(rule, core.log->records.back().timestamp)});
 }
 
+/// The first version that a read point of a shared table needs; the largest number if there is none.
+template <class Row>
+Version oldest_read(const CommitLog<Row>& log) {
+  return log.readers == nullptr ? std::numeric_limits<Version>::max() : log.readers->oldest_read();
+}
+
+/// Whether nothing may expire: a read point reads a tagged version among those that have expired.
+template <class Row>
+bool expiry_waits(const CommitLog<Row>& log) {
+  return detail::oldest_read(log) < log.oldest;
+}
+
 /// The tagged versions before `first`, ascending.
 template <class CoreType>
 std::vector<Version> tagged_before(const CoreType& core, Version first) {
@@ -213,6 +227,7 @@ std::vector<Version> tagged_before(const CoreType& core, Version first) {
 /// The versions that would no longer be readable, ascending.
 template <class CoreType>
 std::vector<Version> expiring(const CoreType& core, Version first) {
+  if (detail::expiry_waits(*core.log)) return {};
   const std::vector<Version> all_tagged = detail::tagged_before(core, first);
   const auto tagged = [&](Version version) { return std::ranges::binary_search(all_tagged, version); };
   std::vector<Version> versions;
@@ -289,8 +304,11 @@ template <class CoreType>
 void apply_retention(CoreType& core) noexcept {
   if (!core.options.retention) return;
   try {
-    const Version first =
+    const Version wanted =
         std::visit([&](const auto& rule) { return detail::first_kept(core, rule); }, *core.options.retention);
+    if (wanted <= core.log->oldest) return;
+    const WithoutReaders expiring(core.log->readers.get());
+    const Version first = std::min(wanted, detail::oldest_read(*core.log));
     if (first <= core.log->oldest) return;
     detail::retire(core, first);
     const std::size_t kept = core.log->record_bytes;

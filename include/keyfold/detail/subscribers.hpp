@@ -4,6 +4,7 @@
 #include <keyfold/fwd.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -52,7 +53,7 @@ class Subscribers {
   class Telling {
    public:
     explicit Telling(Subscribers& all) noexcept
-        : subscribers_(all), within_another_(std::exchange(all.telling_, true)) {}
+        : subscribers_(all), within_another_(all.telling_.exchange(true)) {}
     Telling(const Telling&) = delete;
     Telling& operator=(const Telling&) = delete;
     ~Telling() {
@@ -111,8 +112,9 @@ class Subscribers {
   }
 
   std::vector<Pointer> list_;
-  Version told_ = 0;
-  bool telling_ = false;
+  // Readers of a shared table may ask for these while it tells.
+  std::atomic<Version> told_{0};
+  std::atomic<bool> telling_{false};
 };
 
 }  // namespace keyfold::detail

@@ -6,6 +6,7 @@
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/function_ref.hpp>
 #include <keyfold/detail/plan.hpp>
+#include <keyfold/detail/table_readers.hpp>
 #include <keyfold/detail/validate.hpp>
 #include <keyfold/metrics.hpp>
 
@@ -45,6 +46,7 @@ Written write(CoreType& core, CommitNote&& note, Fill<typename CoreType::RowType
   auto plan = core.new_plan();
   fill(plan);
   detail::validate(core, plan);
+  const WithoutReaders publishing(core.log->readers.get());
   const bool committed = detail::apply(core, plan, std::move(note));
   const Version version = core.version();
   return {version, committed ? version : 0, committed, false, plan.metrics};
