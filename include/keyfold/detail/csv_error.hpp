@@ -39,17 +39,4 @@ class CsvError : public Error {
   }
 };
 
-namespace detail {
-
-/// Text of a file for a message: one line, at most 60 bytes, in quotes; bytes that would not print are shown
-/// as `?`.
-inline std::string csv_quoted(std::string_view text) {
-  constexpr std::size_t limit = 60;
-  std::string out = "'";
-  for (const char c : text.substr(0, limit))
-    out += static_cast<unsigned char>(c) < ' ' || c == '\x7F' ? '?' : c;
-  return out += text.size() > limit ? "...'" : "'";
-}
-
-}  // namespace detail
 }  // namespace keyfold
