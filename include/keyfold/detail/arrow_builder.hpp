@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <ranges>
 #include <ratio>
 #include <string>
@@ -258,15 +259,19 @@ class ArrowBuilder<T> {
   std::int64_t length_ = 0;
 };
 
-/// Values that may be absent: std::optional, or a pointer.
-template <class T>
+/// Values that may be absent.
+template <class Builder>
 class ArrowNullable {
  public:
-  void add(const T* value) {
+  template <class T>
+  void add_pointer(const T* value) {
     value != nullptr ? values_.add(*value) : values_.add_nothing();
     present_.add(value != nullptr);
   }
-  void add_nothing() { add(nullptr); }
+  void add_nothing() {
+    values_.add_nothing();
+    present_.add(false);
+  }
   [[nodiscard]] ArrowColumn finish(bool large) && {
     ArrowColumn column = std::move(values_).finish(large);
     column.nullable = true;
@@ -276,15 +281,15 @@ class ArrowNullable {
   }
 
  private:
-  ArrowBuilder<T> values_;
+  Builder values_;
   ArrowBits present_;
 };
 
 template <class T>
   requires(!is_optional_v<T>)
-class ArrowBuilder<std::optional<T>> : public ArrowNullable<T> {
+class ArrowBuilder<std::optional<T>> : public ArrowNullable<ArrowBuilder<T>> {
  public:
-  void add(const std::optional<T>& value) { ArrowNullable<T>::add(value ? &*value : nullptr); }
+  void add(const std::optional<T>& value) { this->add_pointer(value ? &*value : nullptr); }
 };
 
 template <ArrowList T>
@@ -333,8 +338,7 @@ struct arrow_builders<Row, MemberList<Members...>> {
 };
 
 template <class Row>
-  requires HasColumns<Row> && (!CsvWritable<Row>) && (!ArrowList<Row>)
-class ArrowBuilder<Row> {
+class ArrowRowBuilder {
  public:
   void add(const Row& row) {
     for_each_builder([&]<auto Member>(auto& builder) { builder.add(detail::read<Member>(row)); });
@@ -372,5 +376,9 @@ class ArrowBuilder<Row> {
   typename arrow_builders<Row, columns_list<Row>>::type builders_;
   std::int64_t length_ = 0;
 };
+
+template <class Row>
+  requires HasColumns<Row> && (!CsvWritable<Row>) && (!ArrowList<Row>)
+class ArrowBuilder<Row> : public ArrowRowBuilder<Row> {};
 
 }  // namespace keyfold::detail

@@ -31,7 +31,7 @@ class ArrowRows {
   [[nodiscard]] ArrowColumn finish(bool large) { return std::move(rows_).finish(large); }
 
  private:
-  ArrowBuilder<Row> rows_;
+  ArrowRowBuilder<Row> rows_;
 };
 
 template <class Row>
@@ -68,10 +68,10 @@ class ArrowRows<Change<Row>> {
   }
 
  private:
-  using Image = ArrowNullable<Row>;
+  using Image = ArrowNullable<ArrowRowBuilder<Row>>;
 
   static void add_image(const char* name, Image& image, const Row* row) {
-    within(name, [&] { image.add(row); });
+    within(name, [&] { image.add_pointer(row); });
   }
   static ArrowColumn finish_image(const char* name, Image& image, bool large) {
     ArrowColumn column;
