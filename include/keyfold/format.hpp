@@ -105,13 +105,22 @@ struct FormatText<Row> {
   }
 };
 
-/// A formatter on top of the one that the library has for text.
+/// A formatter on top of the one that the library has for text. Not derived from it, since lists of values
+/// would then put quotes around each.
 template <class T, class TextFormatter>
-struct Formatter : TextFormatter {
+class Formatter {
+ public:
+  template <class ParseContext>
+  constexpr auto parse(ParseContext& context) {
+    return text_.parse(context);
+  }
   template <class Context>
   auto format(const T& value, Context& context) const {
-    return TextFormatter::format(FormatText<T>::text(value), context);
+    return text_.format(FormatText<T>::text(value), context);
   }
+
+ private:
+  TextFormatter text_;
 };
 
 }  // namespace detail
