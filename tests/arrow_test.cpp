@@ -231,9 +231,12 @@ TEST_CASE("arrow: lists and structs") {
 TEST_CASE("arrow: changes have a kind, and the rows before and after") {
   Teas teas = three_teas();
   teas.merge(std::vector<Tea>{{1, "matcha", {}}, {4, "new", 1.0}})
-      .when_matched().update_all()
-      .when_not_matched().insert_all()
-      .when_not_matched_by_source(kf::target<&Tea::id> == 3).erase()
+      .when_matched()
+      .update_all()
+      .when_not_matched()
+      .insert_all()
+      .when_not_matched_by_source(kf::target<&Tea::id> == 3)
+      .erase()
       .execute();
   const Exported exported(teas.diff(1, 2));
   CHECK(exported.type() == "+s{kind:u before:+s?{id:i name:u price:g?} after:+s?{id:i name:u price:g?}}");
@@ -249,7 +252,8 @@ TEST_CASE("arrow: a feed has the version and the time of each change, too") {
   teas.erase(1);
   const Exported exported(teas.changes(0, 2));
   CHECK(exported.type() ==
-        "+s{version:L timestamp:tsu:UTC kind:u before:+s?{id:i name:u price:g?} after:+s?{id:i name:u price:g?}}");
+        "+s{version:L timestamp:tsu:UTC kind:u before:+s?{id:i name:u price:g?} after:+s?{id:i name:u "
+        "price:g?}}");
   CHECK(exported.values() == Texts{"{1 50 'insert' null {1 'a' null}}", "{2 51 'erase' {1 'a' null} null}"});
 }
 
@@ -272,15 +276,19 @@ TEST_CASE("arrow: what Arrow cannot hold is named by row and column") {
   CHECK(text.position == 1);
   CHECK(text.column == "value");
   CHECK(std::string(text.what()) ==
-        "row 1, column 'value': the text 'ab\xFF' is not UTF-8 at its byte 2, which Arrow requires; correct the row, "
+        "row 1, column 'value': the text 'ab\xFF' is not UTF-8 at its byte 2, which Arrow requires; correct "
+        "the row, "
         "or leave it out");
   CHECK(error_of<char>({'\x80'}).position == 0);
   CHECK(error_of<std::vector<std::string>>({{}, {"a", "\xC3"}}).column == "value[1]");
   CHECK(error_of<Tea>({{1, "\xC3", {}}}).column == "value.name");
-  CHECK_THAT(error_of<Money>({{-1}}).what(), keyfold_test::contains("the value cannot be written as an amount"));
+  CHECK_THAT(error_of<Money>({{-1}}).what(),
+             keyfold_test::contains("the value cannot be written as an amount"));
   using namespace std::chrono;
-  CHECK_THAT(error_of<year_month_day>({2026y / February / 30}).what(), keyfold_test::contains("not in the calendar"));
-  CHECK_THAT(error_of<sys_days>({sys_days(days(2147483648))}).what(), keyfold_test::contains("out of the range"));
+  CHECK_THAT(error_of<year_month_day>({2026y / February / 30}).what(),
+             keyfold_test::contains("not in the calendar"));
+  CHECK_THAT(error_of<sys_days>({sys_days(days(2147483648))}).what(),
+             keyfold_test::contains("out of the range"));
   using Long = duration<std::int64_t, std::ratio<3600>>;
   CHECK(column<Long>({Long(2562047788015215)}) == "tDs 9223372036854774000");
   CHECK_THAT(error_of<Long>({Long(2562047788015216)}).what(), keyfold_test::contains("out of the range"));
@@ -415,7 +423,8 @@ TEST_CASE("arrow: the validator finds what is broken") {
   CHECK(broken_while(exported.schema.children[2]->flags, 0));
   CHECK(broken_while(exported.array.children[1]->buffers[2], nullptr));
   CHECK(broken_while(exported.array.children[2]->buffers[0], nullptr));
-  auto* offsets = const_cast<std::int32_t*>(static_cast<const std::int32_t*>(exported.array.children[1]->buffers[1]));
+  auto* offsets =
+      const_cast<std::int32_t*>(static_cast<const std::int32_t*>(exported.array.children[1]->buffers[1]));
   CHECK(broken_while(offsets[1], 12));
   CHECK(broken_while(offsets[0], 1));
   auto* bytes = const_cast<char*>(static_cast<const char*>(exported.array.children[1]->buffers[2]));

@@ -258,6 +258,8 @@ TEST_CASE("times are ISO 8601 in UTC") {
   CHECK_FALSE(value<sys_seconds>("2026-10-04T12:00:00.5Z"));
   CHECK(value<sys_days>("2026-10-04") == sys_days(2026y / October / 4));
   CHECK_FALSE(value<sys_days>("2026-10-04T00:00:00Z"));
+  CHECK(value<year_month_day>("2024-02-29") == 2024y / February / 29);
+  CHECK_FALSE(value<year_month_day>("2026-02-29"));
   for (const auto* text :
        {"", "2026-10-04", "2026-10-04T12:00:00", "2026-10-04 12:00:00Z", "2026-10-04T12:00:00+02:00",
         "2026-02-29T12:00:00Z", "2026-13-01T12:00:00Z", "2026-00-01T12:00:00Z", "2026-10-04T24:00:00Z",

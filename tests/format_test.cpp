@@ -40,15 +40,20 @@ inline constexpr bool keyfold::enable_row_format<Tea> = true;
 
 namespace {
 
-kf::Timestamp noon() { return kf::Timestamp(std::chrono::sys_days(std::chrono::days(20730)) + std::chrono::hours(12)); }
+kf::Timestamp noon() {
+  return kf::Timestamp(std::chrono::sys_days(std::chrono::days(20730)) + std::chrono::hours(12));
+}
 
 Teas merged() {
   Teas teas({.clock = noon});
   teas.append(std::vector<Tea>{{1, "sencha", 4.5}, {2, "it's", {}}});
   teas.merge(std::vector<Tea>{{1, "sencha", {}}, {3, "new", 1.0}})
-      .when_matched().update_all()
-      .when_not_matched().insert_all()
-      .when_not_matched_by_source().erase()
+      .when_matched()
+      .update_all()
+      .when_not_matched()
+      .insert_all()
+      .when_not_matched_by_source()
+      .erase()
       .metadata("today")
       .execute();
   return teas;
@@ -86,11 +91,13 @@ void check_formats(Library format) {
 }  // namespace
 
 TEST_CASE("format: {fmt} takes what keyfold has") {
-  check_formats([](const char* pattern, const auto& value) { return fmt::format(fmt::runtime(pattern), value); });
+  check_formats(
+      [](const char* pattern, const auto& value) { return fmt::format(fmt::runtime(pattern), value); });
 }
 
 TEST_CASE("format: patterns are checked when they are compiled, and a row can stand among other things") {
-  CHECK(fmt::format("{} of {}", Tea{1, "a", {}}, kf::Metrics{}) == "(id: 1, name: 'a', price: NULL) of source_rows=0");
+  CHECK(fmt::format("{} of {}", Tea{1, "a", {}}, kf::Metrics{}) ==
+        "(id: 1, name: 'a', price: NULL) of source_rows=0");
   CHECK(fmt::format("{}", std::vector<Tea>{{1, "a", {}}}) == "[(id: 1, name: 'a', price: NULL)]");
 }
 

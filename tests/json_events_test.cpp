@@ -41,8 +41,7 @@ std::vector<Event> events(const std::string& text, const kf::debezium::EventOpti
 template <class Of = Customers, auto... Key>
 kf::JsonError error_of(const std::string& text, const kf::debezium::EventOptions& options = {}) {
   INFO(text);
-  return keyfold_test::error_of<kf::JsonError>(
-      [&] { static_cast<void>(events<Of, Key...>(text, options)); });
+  return keyfold_test::error_of<kf::JsonError>([&] { static_cast<void>(events<Of, Key...>(text, options)); });
 }
 
 void load(Customers& table, const std::string& text) {
@@ -65,22 +64,25 @@ TEST_CASE("json events: an envelope a line, with the version as its log position
   const std::string source =
       R"(,"source":{"connector":"keyfold","ts_ms":1500000000123,"ts_us":1500000000123456,"lsn":7},"op":")";
   const std::string end = "\",\"ts_ms\":1500000000123}\n";
-  CHECK(out.str() == R"({"before":{"id":3,"name":"Cy","score":null},"after":null)" + source + "d" + end +
-                         R"({"before":null,"after":{"id":1,"name":"Ann","score":5})" + source + "c" + end +
-                         R"({"before":{"id":2,"name":"Bo","score":null},"after":{"id":2,"name":"Bob","score":null})" +
-                         source + "u" + end);
+  CHECK(out.str() ==
+        R"({"before":{"id":3,"name":"Cy","score":null},"after":null)" + source + "d" + end +
+            R"({"before":null,"after":{"id":1,"name":"Ann","score":5})" + source + "c" + end +
+            R"({"before":{"id":2,"name":"Bo","score":null},"after":{"id":2,"name":"Bob","score":null})" +
+            source + "u" + end);
 }
 
 TEST_CASE("json events: a time before 1970 is rounded down") {
   std::ostringstream out;
-  kf::debezium::write_json<Customers>(out, kf::ChangeSet<Customer>({kf::Change<Customer>::erase({})}), 1, at(-1));
+  kf::debezium::write_json<Customers>(out, kf::ChangeSet<Customer>({kf::Change<Customer>::erase({})}), 1,
+                                      at(-1));
   CHECK_THAT(out.str(), keyfold_test::contains(R"("ts_ms":-1,"ts_us":-1,)"));
 }
 
 TEST_CASE("json events: a change of the key is a delete and a create, and a swap of keys survives") {
   Customers table;
   table.append(Rows{{1, "one", {}}, {2, "two", {}}, {3, "three", {}}});
-  table.update_where(kf::target<&Customer::id> < 4, kf::target<&Customer::id> = 4 - kf::target<&Customer::id>);
+  table.update_where(kf::target<&Customer::id> < 4,
+                     kf::target<&Customer::id> = 4 - kf::target<&Customer::id>);
   REQUIRE(table.at(1).name == "three");
 
   std::ostringstream out;
@@ -123,9 +125,8 @@ TEST_CASE("json events: a blank line or a null is a tombstone, which keeps its p
 TEST_CASE("json events: a truncate is for debezium::changes() to refuse, by its position") {
   Customers table;
   const Unharmed unharmed(table);
-  const auto error = keyfold_test::error_of<kf::debezium::InvalidEvent>([&] {
-    load(table, "\n{\"op\":\"t\",\"source\":{\"lsn\":3}}\n");
-  });
+  const auto error = keyfold_test::error_of<kf::debezium::InvalidEvent>(
+      [&] { load(table, "\n{\"op\":\"t\",\"source\":{\"lsn\":3}}\n"); });
   CHECK(error.position == 1);
   CHECK(error.op == "t");
 }
@@ -165,13 +166,15 @@ TEST_CASE("json events: the row before a change needs the key and may lack the r
 }
 
 TEST_CASE("json events: the sequence stands where one says") {
-  const std::string mysql = R"({"op":"c","after":)" + ann + R"(,"source":{"pos":154,"gtid":"x"},"ts_ms":"99"})";
+  const std::string mysql =
+      R"({"op":"c","after":)" + ann + R"(,"source":{"pos":154,"gtid":"x"},"ts_ms":"99"})";
   CHECK(events(mysql, {.sequence = "source.pos"}).at(0).sequence == 154);
   CHECK(events(mysql, {.sequence = "ts_ms"}).at(0).sequence == 99);
   CHECK(events(mysql, {.sequence = ""}).at(0).sequence == 0);
   const auto missing = error_of(mysql);
   CHECK(missing.column == "source.lsn");
-  CHECK_THAT(missing.what(), keyfold_test::contains("is missing; name another member in EventOptions::sequence"));
+  CHECK_THAT(missing.what(),
+             keyfold_test::contains("is missing; name another member in EventOptions::sequence"));
   CHECK(error_of(mysql, {.sequence = "source.gtid"}).column == "source.gtid");
   CHECK(error_of(mysql, {.sequence = "op.x"}).column == "op.x");
   CHECK(error_of(R"({"op":"c","source":{"lsn":-1}})").column == "source.lsn");
@@ -203,7 +206,8 @@ TEST_CASE("json events: a value that the database did not log is an error, or em
   CHECK(error_of(name, options).column == "after.name");
   CHECK(error_of(name, options).offset == 33);
   // In a row before, only the key counts.
-  CHECK(events(R"({"op":"d","before":{"id":1,"name":"__debezium_unavailable_value"},"source":{"lsn":2}})", options)
+  CHECK(events(R"({"op":"d","before":{"id":1,"name":"__debezium_unavailable_value"},"source":{"lsn":2}})",
+               options)
             .at(0)
             .before == Customer{1, "", {}});
 }
@@ -215,7 +219,8 @@ Customers any_history(std::mt19937& random, int commits) {
   Customers table;
   const auto below = [&](int limit) { return std::uniform_int_distribution(0, limit - 1)(random); };
   const auto any_row = [&] {
-    return Customer{below(12), std::string(static_cast<std::size_t>(below(3)), static_cast<char>('a' + below(3))),
+    return Customer{below(12),
+                    std::string(static_cast<std::size_t>(below(3)), static_cast<char>('a' + below(3))),
                     below(2) == 0 ? std::optional<std::int64_t>() : std::int64_t{below(5)} << 60};
   };
   for (int i = 0; i < commits; ++i) {
@@ -237,7 +242,13 @@ Customers any_history(std::mt19937& random, int commits) {
       default: {
         Rows rows;
         for (int n = 1 + below(4); n > 0; --n) rows.push_back(any_row());
-        table.merge(rows).duplicates(kf::keep_last).when_matched().update_all().when_not_matched().insert_all().execute();
+        table.merge(rows)
+            .duplicates(kf::keep_last)
+            .when_matched()
+            .update_all()
+            .when_not_matched()
+            .insert_all()
+            .execute();
       }
     }
   }
@@ -246,7 +257,9 @@ Customers any_history(std::mt19937& random, int commits) {
 
 }  // namespace
 
-TEST_CASE("json events: a history that went through lines of JSON makes the same table, in any order of its versions") {
+TEST_CASE(
+    "json events: a history that went through lines of JSON makes the same table, in any order of its "
+    "versions") {
   std::mt19937 random(7);
   for (int round = keyfold_test::scaled(150); round > 0; --round) {
     const Customers table = any_history(random, 12);

@@ -82,8 +82,8 @@ struct Everything {
   std::optional<Part> maybe_part;
 };
 BOOST_DESCRIBE_STRUCT(Everything, (),
-                      (flag, letter, tiny, huge, ratio, number, precise, text, size, grade, mark, at, seen, day,
-                       date, wait, lap, price, tags, scores, bits, part, parts, maybe_flag, maybe_number,
+                      (flag, letter, tiny, huge, ratio, number, precise, text, size, grade, mark, at, seen,
+                       day, date, wait, lap, price, tags, scores, bits, part, parts, maybe_flag, maybe_number,
                        maybe_text, maybe_size, maybe_at, maybe_part))
 
 template <class T>
@@ -176,8 +176,9 @@ TEST_CASE("json: a row is an object a line, its columns the members") {
 
 TEST_CASE("json: members are found by name, in any order and with any space around them") {
   const std::vector<Item> expected{{"A", 1, "x"}, {"B", 2, {}}};
-  CHECK(read<Item>("{\"sku\":\"A\",\"stock\":1,\"note\":\"x\"}\n{\"note\":null,\"stock\":2,\"sku\":\"B\"}\n") ==
-        expected);
+  CHECK(
+      read<Item>("{\"sku\":\"A\",\"stock\":1,\"note\":\"x\"}\n{\"note\":null,\"stock\":2,\"sku\":\"B\"}\n") ==
+      expected);
   CHECK(read<Item>(" { \"note\" :\t\"x\" , \"sku\": \"A\",\"stock\" : 1 } \r\n"
                    "{\"stock\":2,\"sku\":\"B\",\"note\":null}") == expected);
 }
@@ -215,8 +216,8 @@ TEST_CASE("json: whole numbers are exact to their last digit, and nothing else i
 }
 
 TEST_CASE("json: floating-point numbers come back as they were") {
-  for (const double number : {0.1, 5e-324, 1.7976931348623157e308, 2.2250738585072014e-308, 1.0 / 3, 1e22, 1e23,
-                              9007199254740993.0, 123456789.125}) {
+  for (const double number : {0.1, 5e-324, 1.7976931348623157e308, 2.2250738585072014e-308, 1.0 / 3, 1e22,
+                              1e23, 9007199254740993.0, 123456789.125}) {
     INFO(number);
     CHECK(value<double>(json(number)) == number);
   }
@@ -263,16 +264,18 @@ TEST_CASE("json: a missing column is an error, or keeps its default when the opt
 }
 
 TEST_CASE("json: an unknown member is an error, or skipped with all that is in it") {
-  const std::string line = "{\"sku\":\"A\",\"more\":{\"a\":[1,{\"b\":[]}],\"sku\":2},\"stock\":1,\"note\":null}";
-  check(error_of<Item>(line), 1, 18, "more", "is no column of the row, which has sku, stock, note; rename it");
+  const std::string line =
+      "{\"sku\":\"A\",\"more\":{\"a\":[1,{\"b\":[]}],\"sku\":2},\"stock\":1,\"note\":null}";
+  check(error_of<Item>(line), 1, 18, "more",
+        "is no column of the row, which has sku, stock, note; rename it");
   CHECK(read<Item>(line, {.ignore_unknown_columns = true}) == std::vector<Item>{{"A", 1, {}}});
 }
 
 TEST_CASE("json: a member that is given twice is an error, wherever it stands") {
   check(error_of<Item>("{\"sku\":\"A\",\"stock\":1,\"note\":null,\"sku\":\"B\"}"), 1, 39, "",
         "the member 'sku' is given twice; remove one");
-  check(error_of<Item>("\n{\"sku\":\"A\",\"s\\u0074ock\":1,\"stock\":[]}", {.allow_missing_columns = true}), 2, 34,
-        "", "'stock' is given twice");
+  check(error_of<Item>("\n{\"sku\":\"A\",\"s\\u0074ock\":1,\"stock\":[]}", {.allow_missing_columns = true}),
+        2, 34, "", "'stock' is given twice");
   check(error_of<Item>("{\"x\":{\"y\":1,\"z\":2,\"y\":3}}", {true, true}), 1, 22, "", "'y' is given twice");
 }
 
@@ -280,8 +283,7 @@ TEST_CASE("json: texts are UTF-8, escaped where they must be") {
   CHECK(json(std::string("a\"b\\c\n\r\t\b\f\x01\x1F/\x7F\0z", 16)) ==
         "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0001\\u001f/\x7F\\u0000z\"");
   CHECK(json(std::string("Gr\u00F6\u00DFe \u20AC \U0001F600")) == "\"Gr\u00F6\u00DFe \u20AC \U0001F600\"");
-  CHECK(value<std::string>("\"\\u00e9\\ud83d\\ude00\\/\\u0000\"") ==
-        std::string("\u00E9\U0001F600/\0", 8));
+  CHECK(value<std::string>("\"\\u00e9\\ud83d\\ude00\\/\\u0000\"") == std::string("\u00E9\U0001F600/\0", 8));
   CHECK(value<char>("\"\\n\"") == '\n');
   CHECK(refused<char>("\"ab\""));
   CHECK(refused<std::string>("12"));
@@ -314,6 +316,8 @@ TEST_CASE("json: times are ISO 8601 or a count in the unit of the column") {
   CHECK(value<year_month_day>("\"2026-10-04\"") == 2026y / October / 4);
   CHECK(json(year_month_day(2026y / October / 4), kf::JsonTimes::epoch) == "20730");
   CHECK(json(-90s) == "-90");
+  for (const auto times : {kf::JsonTimes::iso8601, kf::JsonTimes::epoch})
+    CHECK_THROWS_AS(json(year_month_day(2026y / February / 30), times), kf::JsonError);
   CHECK(refused<kf::Timestamp>("\"2026-10-04 12:30\""));
   CHECK(refused<kf::Timestamp>("1.5"));
   CHECK(refused<kf::Timestamp>("null"));
@@ -370,7 +374,8 @@ TEST_CASE("json: what is no object, or no JSON, is told by line and offset") {
   check(error_of<Item>("{\"sku\":\"A\",\n"), 1, 11, "", "the line ends inside a value; is the file cut off");
   check(error_of<Item>("{\"sku\" \"A\"}"), 1, 7, "", "this is not JSON (syntax error); correct the line");
   check(error_of<Item>("{\"sku\":\"A\",}"), 1, 11, "", "not JSON");
-  check(error_of<Item>("\n\n{} {}", {.allow_missing_columns = true}), 3, 3, "", "more text follows the value");
+  check(error_of<Item>("\n\n{} {}", {.allow_missing_columns = true}), 3, 3, "",
+        "more text follows the value");
   check(error_of<Item>("'x'"), 1, 0, "", "not JSON");
   CHECK_THAT(error_of<Item>(std::string(40, '[')).what(), keyfold_test::contains("nested more than 32 deep"));
 }
@@ -379,17 +384,25 @@ TEST_CASE("json: an error leaves with the rows before it delivered") {
   std::istringstream stream("{\"n\":1,\"m\":1}\n{\"n\":2,\"m\":2}\n{\"n\":3}\n");
   auto rows = kf::json_rows<Preset>(stream, "test.json");
   std::vector<int> seen;
-  CHECK_THROWS_AS([&] {
-    for (const Preset& row : rows) seen.push_back(row.m);
-  }(), kf::JsonError);
+  CHECK_THROWS_AS(
+      [&] {
+        for (const Preset& row : rows) seen.push_back(row.m);
+      }(),
+      kf::JsonError);
   CHECK(seen == std::vector<int>{1, 2});
 }
 
 TEST_CASE("json: a merge reads its source from lines, and a bad line changes nothing") {
   kf::Table<Item, kf::Key<&Item::sku>> table;
   table.insert({"A", 1, {}});
-  std::istringstream good("{\"sku\":\"A\",\"stock\":5,\"note\":null}\n{\"sku\":\"B\",\"stock\":6,\"note\":\"n\"}\n");
-  table.merge(kf::json_rows<Item>(good)).when_matched().update_all().when_not_matched().insert_all().execute();
+  std::istringstream good(
+      "{\"sku\":\"A\",\"stock\":5,\"note\":null}\n{\"sku\":\"B\",\"stock\":6,\"note\":\"n\"}\n");
+  table.merge(kf::json_rows<Item>(good))
+      .when_matched()
+      .update_all()
+      .when_not_matched()
+      .insert_all()
+      .execute();
   CHECK(rows_of(table) == std::vector<Item>{{"A", 5, {}}, {"B", 6, "n"}});
   const Unharmed unharmed(table);
   std::istringstream bad("{\"sku\":\"C\",\"stock\":5,\"note\":null}\n{\"sku\":\"D\",\"stock\":\n");
@@ -489,7 +502,9 @@ Everything any_row() {
 }
 
 // Equal, with NaN equal to itself also where it is nested.
-bool same(const Everything& a, const Everything& b) { return written(std::vector{a}) == written(std::vector{b}); }
+bool same(const Everything& a, const Everything& b) {
+  return written(std::vector{a}) == written(std::vector{b});
+}
 
 bool same_outside_lists(Everything a, Everything b) {
   a.part = b.part = {};
@@ -522,7 +537,8 @@ TEST_CASE("json: lines that are cut or garbled are rows or a JsonError") {
   row.parts = {{1, 0.5}, {2, {}}};
   row.maybe_at = kf::Timestamp(std::chrono::microseconds(1));
   const std::string whole = written(std::vector{Everything(), row});
-  const std::vector<std::string> pieces{"{", "]", ",", "\"", "\\u", "1", "-", "null", "\xC3", ":", "\n", "e9"};
+  const std::vector<std::string> pieces{"{", "]",    ",",    "\"", "\\u", "1",
+                                        "-", "null", "\xC3", ":",  "\n",  "e9"};
   std::mt19937 random(20261130);
   const auto below = [&](std::size_t limit) {
     return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);

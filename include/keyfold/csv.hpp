@@ -45,8 +45,8 @@ struct CsvOptions {
   std::string_view line_end = "\n";     ///< for writing; reading takes LF and CRLF
 };
 
-/// The rows of a CSV file, read one at a time: an input range that a merge takes as its source, whose rows may
-/// be moved from. begin() and increments throw CsvError. Thread safety: one thread.
+/// The rows of a CSV file, read one at a time: an input range that a merge takes as its source, whose rows
+/// may be moved from. begin() and increments throw CsvError. Thread safety: one thread.
 template <class Row>
 using CsvRows = detail::RowRange<detail::CsvReader<Row>>;
 

@@ -16,6 +16,7 @@
 #include <memory>
 #include <ostream>
 #include <ranges>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -148,25 +149,27 @@ template <class Of, auto... Key>
 /// version, `source.ts_us` its time. A change of the key is a delete and a create, and within a version the
 /// deletes come first: apply_changes() of the lines makes the same changes. Throws: as keyfold::write_json.
 template <class Table>
-void write_json(std::ostream& stream, const ChangeFeed<typename Table::Row>& feed,
+void write_json(std::ostream& stream, const ChangeFeed<keyfold::detail::written_row_t<Table>>& feed,
                 const JsonOptions& options = {}) {
-  keyfold::detail::JsonEventWriter<keyfold::detail::event_rows_t<Table>> writer({stream, "<stream>"}, options.times);
-  keyfold::detail::write_feed<keyfold::detail::event_rows_t<Table>, typename Table::Row>(writer, feed);
+  keyfold::detail::JsonEventWriter<keyfold::detail::written_rows_t<Table>> writer({stream, "<stream>"},
+                                                                                  options.times);
+  keyfold::detail::write_feed(writer, std::span(feed));
   writer.finish();
 }
 
 /// The changes of a write that had, or shall have, this version and time.
 template <class Table>
-void write_json(std::ostream& stream, const ChangeSet<typename Table::Row>& changes, Version version,
-                Timestamp time, const JsonOptions& options = {}) {
-  keyfold::detail::JsonEventWriter<keyfold::detail::event_rows_t<Table>> writer({stream, "<stream>"}, options.times);
+void write_json(std::ostream& stream, const ChangeSet<keyfold::detail::written_row_t<Table>>& changes,
+                Version version, Timestamp time, const JsonOptions& options = {}) {
+  keyfold::detail::JsonEventWriter<keyfold::detail::written_rows_t<Table>> writer({stream, "<stream>"},
+                                                                                  options.times);
   writer.write(changes, {version, time});
   writer.finish();
 }
 
 /// The changes of a commit, as subscribe() tells them.
 template <class Table>
-void write_json(std::ostream& stream, const Commit<typename Table::Row>& commit,
+void write_json(std::ostream& stream, const Commit<keyfold::detail::written_row_t<Table>>& commit,
                 const JsonOptions& options = {}) {
   debezium::write_json<Table>(stream, commit.changes(), commit.version(), commit.timestamp(), options);
 }

@@ -51,7 +51,8 @@ class ArrowValidator {
     const std::string_view format = schema.format;
     const bool known = width(format) != 0 || format == "b" || text(format) || list(format) || format == "+s";
     expect(known, path, "unknown format " + std::string(format));
-    expect((schema.flags & ~(ARROW_FLAG_NULLABLE | ARROW_FLAG_DICTIONARY_ORDERED | ARROW_FLAG_MAP_KEYS_SORTED)) == 0,
+    expect((schema.flags &
+            ~(ARROW_FLAG_NULLABLE | ARROW_FLAG_DICTIONARY_ORDERED | ARROW_FLAG_MAP_KEYS_SORTED)) == 0,
            path, "unknown flags");
     expect((schema.flags & (ARROW_FLAG_DICTIONARY_ORDERED | ARROW_FLAG_MAP_KEYS_SORTED)) == 0, path,
            "flags of a dictionary or map");
@@ -101,7 +102,8 @@ class ArrowValidator {
   void check_validity(const ArrowSchema& schema, const ArrowArray& array, const std::string& path) {
     const auto* bits = static_cast<const std::uint8_t*>(array.buffers[0]);
     expect(bits != nullptr || array.null_count == 0, path, "nulls, but no bitmap");
-    expect((schema.flags & ARROW_FLAG_NULLABLE) != 0 || array.null_count == 0, path, "nulls in what is not nullable");
+    expect((schema.flags & ARROW_FLAG_NULLABLE) != 0 || array.null_count == 0, path,
+           "nulls in what is not nullable");
     if (bits == nullptr) return;
     std::int64_t nulls = array.length;
     for (std::int64_t i = 0; i < array.length; ++i) nulls -= bits[i / 8] >> (i % 8) & 1;
@@ -117,9 +119,11 @@ class ArrowValidator {
       expect(here >= before, path, "offsets descend");
       before = here;
     }
-    if (list(format)) expect(array.children[0]->length >= before, path, "the elements are fewer than the offsets say");
+    if (list(format))
+      expect(array.children[0]->length >= before, path, "the elements are fewer than the offsets say");
     if (text(format) && problems_.empty()) {
-      const std::string_view bytes(static_cast<const char*>(array.buffers[2]), static_cast<std::size_t>(before));
+      const std::string_view bytes(static_cast<const char*>(array.buffers[2]),
+                                   static_cast<std::size_t>(before));
       expect(utf8(bytes), path, "not UTF-8");
     }
   }
@@ -134,7 +138,12 @@ class ArrowValidator {
   static bool utf8(std::string_view text) {
     for (std::size_t i = 0; i < text.size();) {
       const auto lead = static_cast<unsigned char>(text[i]);
-      const int length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+      const int length = lead < 0x80   ? 1
+                         : lead < 0xC2 ? 0
+                         : lead < 0xE0 ? 2
+                         : lead < 0xF0 ? 3
+                         : lead < 0xF5 ? 4
+                                       : 0;
       if (length == 0 || i + static_cast<std::size_t>(length) > text.size()) return false;
       std::uint32_t point = length == 1 ? lead : lead & (0xFFU >> (length + 1));
       for (int k = 1; k < length; ++k) {
@@ -171,7 +180,8 @@ inline std::string arrow_value(const ArrowSchema& schema, const ArrowArray& arra
   const auto* bits = static_cast<const std::uint8_t*>(array.buffers[0]);
   if (bits != nullptr && (bits[index / 8] >> (index % 8) & 1) == 0) return "null";
   const auto number = [&]<class T>(T value) {
-    std::memcpy(&value, static_cast<const char*>(array.buffers[1]) + static_cast<std::size_t>(index) * sizeof(T),
+    std::memcpy(&value,
+                static_cast<const char*>(array.buffers[1]) + static_cast<std::size_t>(index) * sizeof(T),
                 sizeof(T));
     std::ostringstream out;
     out.precision(17);
@@ -179,7 +189,8 @@ inline std::string arrow_value(const ArrowSchema& schema, const ArrowArray& arra
     return out.str();
   };
   if (format == "b") {
-    return (static_cast<const std::uint8_t*>(array.buffers[1])[index / 8] >> (index % 8) & 1) != 0 ? "true" : "false";
+    return (static_cast<const std::uint8_t*>(array.buffers[1])[index / 8] >> (index % 8) & 1) != 0 ? "true"
+                                                                                                   : "false";
   }
   if (format == "c") return number(std::int8_t{});
   if (format == "C") return number(std::uint8_t{});
@@ -200,7 +211,10 @@ inline std::string arrow_value(const ArrowSchema& schema, const ArrowArray& arra
   const std::int64_t begin = ArrowValidator::offset(format, array, index);
   const std::int64_t end = ArrowValidator::offset(format, array, index + 1);
   if (!format.starts_with("+"))
-    return '\'' + std::string(static_cast<const char*>(array.buffers[2]) + begin, static_cast<const char*>(array.buffers[2]) + end) + '\'';
+    return '\'' +
+           std::string(static_cast<const char*>(array.buffers[2]) + begin,
+                       static_cast<const char*>(array.buffers[2]) + end) +
+           '\'';
   for (std::int64_t i = begin; i < end; ++i)
     out += (i == begin ? "" : " ") + arrow_value(*schema.children[0], *array.children[0], i);
   return '[' + out + ']';

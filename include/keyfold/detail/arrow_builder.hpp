@@ -61,9 +61,9 @@ concept ArrowList = std::ranges::input_range<const T> && !StringLike<T> && !CsvW
 
 /// The kinds that are text: strings, char, and types of the user's with a csv_value.
 template <class T>
-concept ArrowText = !ArrowFixed<T> && !std::same_as<T, bool> && !std::same_as<T, long double> &&
-                    !is_duration_v<T> && !is_time_point_v<T> && !std::is_pointer_v<T> &&
-                    (StringLike<T> || CsvWritable<T>);
+concept ArrowText =
+    !ArrowFixed<T> && !std::same_as<T, bool> && !std::same_as<T, long double> && !is_duration_v<T> &&
+    !is_time_point_v<T> && !std::is_pointer_v<T> && (StringLike<T> || CsvWritable<T>);
 
 template <class Number>
 constexpr char number_format() {
@@ -148,7 +148,8 @@ class ArrowOffsets {
   [[nodiscard]] ArrowBuffer finish(bool large) && {
     if (large) return arrow_buffer(std::move(values_));
     if (values_.back() > std::numeric_limits<std::int32_t>::max()) {
-      throw ColumnFault{0, {},
+      throw ColumnFault{0,
+                        {},
                         "more than 2147483647 bytes of text, or elements of lists; set "
                         "ArrowOptions::large_offsets, or export fewer rows at a time"};
     }

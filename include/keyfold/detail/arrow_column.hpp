@@ -29,9 +29,7 @@ struct ArrowAllocator {
     const std::size_t bytes = (count * sizeof(T) + alignment - 1) / alignment * alignment;
     return static_cast<T*>(::operator new(bytes, std::align_val_t(alignment)));
   }
-  void deallocate(T* memory, std::size_t) noexcept {
-    ::operator delete(memory, std::align_val_t(alignment));
-  }
+  void deallocate(T* memory, std::size_t) noexcept { ::operator delete(memory, std::align_val_t(alignment)); }
   bool operator==(const ArrowAllocator&) const = default;
 };
 

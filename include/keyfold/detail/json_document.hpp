@@ -123,7 +123,9 @@ class JsonBuilder {
 
  private:
   // The next token begins here.
-  std::size_t token() { return at_ = std::min(document_.find_first_not_of(" \t\r\n,:", at_), document_.size()); }
+  std::size_t token() {
+    return at_ = std::min(document_.find_first_not_of(" \t\r\n,:", at_), document_.size());
+  }
 
   void skip_string(std::size_t begin) {
     std::size_t i = begin + 1;
@@ -181,12 +183,11 @@ class JsonBuilder {
     keys_.clear();
     for (std::size_t i = object + 1; i < nodes_.size(); i = nodes_[i].end) keys_.push_back(i);
     std::ranges::sort(keys_, {}, [&](std::size_t i) { return std::pair(nodes_[i].key, i); });
-    const auto twin = std::ranges::adjacent_find(
-        keys_, {}, [&](std::size_t i) { return nodes_[i].key; });
+    const auto twin = std::ranges::adjacent_find(keys_, {}, [&](std::size_t i) { return nodes_[i].key; });
     if (twin == keys_.end()) return;
     const JsonNode& second = nodes_[*(twin + 1)];
-    throw ColumnFault{second.offset, {},
-                    "the member " + excerpt(second.key) + " is given twice; remove one of the two"};
+    throw ColumnFault{
+        second.offset, {}, "the member " + excerpt(second.key) + " is given twice; remove one of the two"};
   }
 
   std::string_view document_;
@@ -221,7 +222,8 @@ class JsonDocument {
     if (const std::size_t bad = utf8_error(document); bad != document.size())
       throw ColumnFault{bad, {}, "a byte here is not UTF-8; JSON must be: convert the file"};
     if (error == boost::json::error::incomplete)
-      throw ColumnFault{at, {}, "the line ends inside a value; is the file cut off, or the value on many lines?"};
+      throw ColumnFault{
+          at, {}, "the line ends inside a value; is the file cut off, or the value on many lines?"};
     if (error == boost::json::error::too_deep)
       throw ColumnFault{at, {}, "values are nested more than 32 deep; leave them out"};
     throw ColumnFault{at, {}, "this is not JSON (" + error.message() + "); correct the line"};

@@ -60,6 +60,21 @@ struct event_rows<Table<Row, OrderedKey<Part...>, Indexes...>> {
 template <class Of, auto... Key>
 using event_rows_t = typename event_rows<Of, Key...>::type;
 
+template <class Of>
+inline constexpr bool is_table = false;
+template <class Row, class Key, class... Indexes>
+inline constexpr bool is_table<Table<Row, Key, Indexes...>> = true;
+
+template <class Of>
+struct written_rows : event_rows<Of> {
+  static_assert(is_table<Of>,
+                "keyfold: debezium::write_json<Table>() names the type of the table whose changes it writes");
+};
+template <class Of>
+using written_rows_t = typename written_rows<Of>::type;
+template <class Of>
+using written_row_t = typename written_rows_t<Of>::Row;
+
 template <class Rows>
 class JsonEventReader {
   using Row = typename Rows::Row;
@@ -90,8 +105,8 @@ class JsonEventReader {
     const auto op = envelope.member("op");
     if (!op) {
       throw ColumnFault{envelope.offset(), "op",
-                      "is missing, so that this is no change event; read plain rows, as an unwrapping "
-                      "transform makes them, with json_rows()"};
+                        "is missing, so that this is no change event; read plain rows, as an unwrapping "
+                        "transform makes them, with json_rows()"};
     }
     if (op->kind() != JsonKind::text || op->text().size() != 1)
       throw ColumnFault{op->offset(), "op", found_text(*op) + " where one of c, u, d and r is needed"};
@@ -129,8 +144,9 @@ class JsonEventReader {
   }
 
   [[noreturn]] void refuse_sequence(const JsonValue& at, const std::string& what) const {
-    throw ColumnFault{at.offset(), sequence_,
-                    what + "; name another member in EventOptions::sequence, or none and use from_offset()"};
+    throw ColumnFault{
+        at.offset(), sequence_,
+        what + "; name another member in EventOptions::sequence, or none and use from_offset()"};
   }
 
   JsonLines lines_;

@@ -54,7 +54,8 @@ class JsonLines {
   std::unique_ptr<std::istream> owned_;
   std::istream* stream_;
   std::string name_;
-  std::unique_ptr<JsonDocument> document_ = std::make_unique<JsonDocument>();  // Boost's parser cannot be moved
+  std::unique_ptr<JsonDocument> document_ =
+      std::make_unique<JsonDocument>();  // Boost's parser cannot be moved
   std::string line_;
   std::size_t number_ = 0;
   std::size_t begin_ = 0;

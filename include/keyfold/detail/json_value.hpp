@@ -28,7 +28,7 @@ namespace keyfold {
 /// How times and dates are written; both are read.
 enum class JsonTimes : std::uint8_t {
   iso8601,  ///< "2026-10-04T12:00:00Z", as Debezium's ZonedTimestamp
-  epoch     ///< a number: the count since 1970 in the column's own unit, as Debezium's MicroTimestamp and Date
+  epoch  ///< a number: the count since 1970 in the column's own unit, as Debezium's MicroTimestamp and Date
 };
 
 namespace detail {
@@ -87,9 +87,10 @@ inline void append_json_char(std::string& out, char c) {
 /// Throws: ColumnFault for text that is not UTF-8.
 inline void append_json_string(std::string& out, std::string_view text) {
   if (const std::size_t bad = utf8_error(text); bad != text.size()) {
-    throw ColumnFault{0, {},
-                    "the text " + excerpt(text) + " is not UTF-8 at its byte " + std::to_string(bad) +
-                        ", which JSON cannot hold; convert it, or leave the row out"};
+    throw ColumnFault{0,
+                      {},
+                      "the text " + excerpt(text) + " is not UTF-8 at its byte " + std::to_string(bad) +
+                          ", which JSON cannot hold; convert it, or leave the row out"};
   }
   out += '"';
   for (const char c : text) append_json_char(out, c);
@@ -134,9 +135,10 @@ void append_scalar(std::string& out, const T& value, JsonTimes times) {
   }
   const std::optional<std::string> text = scalar_text(value, times);
   if (!text) {
-    throw ColumnFault{0, {},
-                    "the value cannot be written as " + std::string(csv_value<T>::expected()) +
-                        "; correct the row, or leave it out"};
+    throw ColumnFault{0,
+                      {},
+                      "the value cannot be written as " + std::string(csv_value<T>::expected()) +
+                          "; correct the row, or leave it out"};
   }
   if (CsvNumber<T> || std::same_as<T, bool> || (is_calendar_v<T> && times == JsonTimes::epoch)) {
     out += *text;
@@ -222,8 +224,8 @@ std::optional<T> parse_epoch(std::string_view text) {
   if constexpr (std::same_as<T, std::chrono::year_month_day>) {
     using namespace std::chrono;
     const auto day = detail::parse_epoch<sys_days>(text);
-    const bool known = day && *day >= sys_days(year::min() / January / 1) &&
-                       *day <= sys_days(year::max() / December / 31);
+    const bool known =
+        day && *day >= sys_days(year::min() / January / 1) && *day <= sys_days(year::max() / December / 31);
     return known ? std::optional(T(*day)) : std::nullopt;
   } else {
     const auto count = detail::parse_number<typename T::rep>(text);
@@ -328,10 +330,12 @@ class JsonObjectReader {
 
   void read_unavailable(ReadColumn read_null, const JsonValue& value, Row& row) const {
     if (!rules_.empty_unavailable) {
-      throw ColumnFault{value.offset(), {},
-                      "the database did not log this unchanged value; let it log whole rows (in PostgreSQL: "
-                      "REPLICA IDENTITY FULL), or set EventOptions::empty_unavailable and load with "
-                      "ignore_null_updates()"};
+      throw ColumnFault{
+          value.offset(),
+          {},
+          "the database did not log this unchanged value; let it log whole rows (in PostgreSQL: "
+          "REPLICA IDENTITY FULL), or set EventOptions::empty_unavailable and load with "
+          "ignore_null_updates()"};
     }
     const std::vector<JsonNode> null{{.offset = value.offset(), .end = 1}};
     read_null(JsonValue(null, 0), row, rules_);
@@ -340,15 +344,15 @@ class JsonObjectReader {
   void refuse_unknown(const JsonValue& member) const {
     if (rules_.ignore_unknown) return;
     throw ColumnFault{member.offset(), std::string(member.key()),
-                    "is no column of the row, which has " + detail::names_text<Row>() +
-                        "; rename it, or set JsonOptions::ignore_unknown_columns"};
+                      "is no column of the row, which has " + detail::names_text<Row>() +
+                          "; rename it, or set JsonOptions::ignore_unknown_columns"};
   }
 
   static void require_all(const JsonValue& object, const ColumnSet<Row>& seen) {
     for (std::size_t i = 0; i < column_count<Row>; ++i) {
       if (seen.test(i)) continue;
       throw ColumnFault{object.offset(), std::string(column_names<Row>[i]),
-                      "is missing; add it, or set JsonOptions::allow_missing_columns"};
+                        "is missing; add it, or set JsonOptions::allow_missing_columns"};
     }
   }
 
