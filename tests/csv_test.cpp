@@ -302,6 +302,10 @@ TEST_CASE("the header must name each column once and nothing else") {
   check(error_of<Item>("SKU,stock,note\n"), 1, "SKU", 1, "is no column");
 }
 
+TEST_CASE("a name that would break the line of a message is shown without what does") {
+  check(error_of<Item>("\"a\nb\",sku\n"), 1, "a\nb", 1, "test.csv:1: field 1 (column 'a?b'): is no column");
+}
+
 TEST_CASE("a file without a header is an error of the file") {
   check(error_of<Item>(""), 0, "", 0,
         "test.csv: is empty; its first line must name the columns: sku, stock, note");

@@ -29,6 +29,7 @@ BOOST_DESCRIBE_ENUM(Size, small, large)
 
 enum class Grade : std::int8_t { low = -1, high = 1 };
 enum class Letter : char { a = 'a' };
+enum class Color { red = 0xFF0000, green = 0x00FF00 };  // with a text of the user's
 
 struct Money {
   std::int64_t cents = 0;
@@ -101,6 +102,17 @@ BOOST_DESCRIBE_STRUCT(Preset, (), (n, m))
 
 template <class T>
 struct keyfold::columns_of<One<T>> : keyfold::Columns<&One<T>::value> {};
+
+template <>
+struct keyfold::csv_value<Color> {
+  static std::string expected() { return "red or green"; }
+  static std::optional<Color> parse(std::string_view text) {
+    return text == "red"     ? std::optional(Color::red)
+           : text == "green" ? std::optional(Color::green)
+                             : std::nullopt;
+  }
+  static std::optional<std::string> text(Color color) { return color == Color::red ? "red" : "green"; }
+};
 
 template <>
 struct keyfold::csv_value<Money> {
@@ -269,6 +281,7 @@ TEST_CASE("json: an unknown member is an error, or skipped with all that is in i
   check(error_of<Item>(line), 1, 18, "more",
         "is no column of the row, which has sku, stock, note; rename it");
   CHECK(read<Item>(line, {.ignore_unknown_columns = true}) == std::vector<Item>{{"A", 1, {}}});
+  check(error_of<Item>("{\"a\\nb\":1}"), 1, 8, "a\nb", "column 'a?b': is no column");
 }
 
 TEST_CASE("json: a member that is given twice is an error, wherever it stands") {
@@ -352,6 +365,8 @@ TEST_CASE("json: a type of one's own is the text of its csv_value, and reads num
   CHECK(value<Money>("\"12.50\"") == Money{1250});
   CHECK(value<Money>("12.50") == Money{1250});
   CHECK(refused<Money>("\"12,50\""));
+  CHECK(json(Color::green) == "\"green\"");
+  CHECK(value<Color>("\"red\"") == Color::red);
 }
 
 TEST_CASE("json: lists are arrays, structs objects, and an error names the way to the value") {

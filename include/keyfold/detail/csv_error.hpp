@@ -1,6 +1,7 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/excerpt.hpp>
 #include <keyfold/error.hpp>
 
 #include <cstddef>
@@ -34,7 +35,7 @@ class CsvError : public Error {
     if (line != 0) out += ':' + std::to_string(line);
     if (field != 0) out += ": field " + std::to_string(field);
     if (!column.empty())
-      out += (field != 0 ? " (column '" : ": column '") + column + (field != 0 ? "')" : "'");
+      out += (field != 0 ? " (column " : ": column ") + detail::excerpt(column) + (field != 0 ? ")" : "");
     return out += ": ";
   }
 };

@@ -1,6 +1,7 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/excerpt.hpp>
 #include <keyfold/error.hpp>
 
 #include <cstddef>
@@ -31,7 +32,7 @@ class JsonError : public Error {
                            const std::string& column) {
     std::string out = file;
     if (line != 0) out += ':' + std::to_string(line) + ':' + std::to_string(offset + 1);
-    if (!column.empty()) out += ": column '" + column + '\'';
+    if (!column.empty()) out += ": column " + detail::excerpt(column);
     return out += ": ";
   }
 };

@@ -45,10 +45,11 @@ inline constexpr std::string_view unavailable_value = "__debezium_unavailable_va
 template <class T>
 inline constexpr bool is_calendar_v = is_time_point_v<T> || std::same_as<T, std::chrono::year_month_day>;
 
-/// What is written as the number that it holds.
+/// What is written as the number that it holds: durations, and enums without names or a csv_value of the
+/// user's.
 template <class T>
 concept JsonCount =
-    is_duration_v<T> || (std::is_enum_v<T> && !boost::describe::has_describe_enumerators<T>::value);
+    is_duration_v<T> || (std::is_enum_v<T> && requires { requires !csv_value<T>::described; });
 
 template <JsonCount T>
 constexpr auto count_of(T value) {
