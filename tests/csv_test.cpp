@@ -258,6 +258,8 @@ TEST_CASE("times are ISO 8601 in UTC") {
   CHECK_FALSE(value<sys_seconds>("2026-10-04T12:00:00.5Z"));
   CHECK(value<sys_days>("2026-10-04") == sys_days(2026y / October / 4));
   CHECK_FALSE(value<sys_days>("2026-10-04T00:00:00Z"));
+  CHECK(value<year_month_day>("2024-02-29") == 2024y / February / 29);
+  CHECK_FALSE(value<year_month_day>("2026-02-29"));
   for (const auto* text :
        {"", "2026-10-04", "2026-10-04T12:00:00", "2026-10-04 12:00:00Z", "2026-10-04T12:00:00+02:00",
         "2026-02-29T12:00:00Z", "2026-13-01T12:00:00Z", "2026-00-01T12:00:00Z", "2026-10-04T24:00:00Z",
@@ -298,6 +300,10 @@ TEST_CASE("the header must name each column once and nothing else") {
   check(error_of<Item>("sku,stock,note,\n"), 1, "", 4, "is no column");
   check(error_of<Item>("\n"), 1, "", 1, "is no column");
   check(error_of<Item>("SKU,stock,note\n"), 1, "SKU", 1, "is no column");
+}
+
+TEST_CASE("a name that would break the line of a message is shown without what does") {
+  check(error_of<Item>("\"a\nb\",sku\n"), 1, "a\nb", 1, "test.csv:1: field 1 (column 'a?b'): is no column");
 }
 
 TEST_CASE("a file without a header is an error of the file") {

@@ -213,23 +213,27 @@ class ColumnMask {
 
 namespace detail {
 
-/// A row as "(id: 1, status: 'new')" for messages, cut to a line; empty for rows without a column list.
+/// Appends a row as "(id: 1, status: 'new')"; nothing for rows without a column list.
 template <class Row>
-std::string row_text(const Row& row) {
-  constexpr std::size_t limit = 300;
-  std::string out;
+void append_row(std::string& out, [[maybe_unused]] const Row& row) {
   if constexpr (HasColumns<Row>) {
     detail::for_each_column<Row>([&]<auto Member, std::size_t I>() {
-      out += out.empty() ? "(" : ", ";
+      out += I == 0 ? "(" : ", ";
       out += member_name<Member>;
       out += ": ";
       detail::append_value(out, detail::read<Member>(row), Style::literal);
     });
-    if (out.size() > limit) out.replace(limit, std::string::npos, "...");
     out += ')';
-  } else {
-    static_cast<void>(row);
   }
+}
+
+/// That for messages, cut to a line.
+template <class Row>
+std::string row_text(const Row& row) {
+  constexpr std::size_t limit = 300;
+  std::string out;
+  detail::append_row(out, row);
+  if (out.size() > limit + 1) out.replace(limit, std::string::npos, "...)");
   return out;
 }
 

@@ -6,12 +6,12 @@
 #include <keyfold/detail/csv_records.hpp>
 #include <keyfold/detail/csv_value.hpp>
 #include <keyfold/detail/csv_writer.hpp>
+#include <keyfold/detail/row_range.hpp>
 
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <istream>
-#include <iterator>
 #include <memory>
 #include <ostream>
 #include <ranges>
@@ -33,7 +33,7 @@ namespace keyfold {
 ///     };
 ///
 /// Known are bool, char, numbers, std::string, enums (by name where Boost.Describe knows them), durations,
-/// system-clock times no finer than microseconds, and std::optional of all these.
+/// system-clock times no finer than microseconds, calendar dates, and std::optional of all these.
 template <class T>
 struct csv_value;
 
@@ -45,65 +45,16 @@ struct CsvOptions {
   std::string_view line_end = "\n";     ///< for writing; reading takes LF and CRLF
 };
 
-/// The rows of a CSV file, read one at a time: an input range that a merge takes as its source.
-/// Thread safety: one thread. Iterators are invalid once the range is moved.
+/// The rows of a CSV file, read one at a time: an input range that a merge takes as its source, whose rows
+/// may be moved from. begin() and increments throw CsvError. Thread safety: one thread.
 template <class Row>
-class CsvRows {
- public:
-  class iterator {
-   public:
-    using iterator_concept = std::input_iterator_tag;
-    using iterator_category = std::input_iterator_tag;
-    using value_type = Row;
-    using difference_type = std::ptrdiff_t;
-    using reference = Row&;
-    using pointer = Row*;
-
-    iterator() = default;
-    explicit iterator(CsvRows& rows) : rows_(&rows) {}
-
-    /// The row, which may be moved from.
-    Row& operator*() const noexcept { return rows_->row_; }
-    iterator& operator++() {
-      rows_->advance();
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    bool operator==(std::default_sentinel_t /*end*/) const noexcept { return rows_->done_; }
-
-   private:
-    CsvRows* rows_ = nullptr;
-  };
-
-  explicit CsvRows(detail::CsvReader<Row> reader) : reader_(std::move(reader)) {}
-
-  /// Reads the first row; to be called once. Throws: CsvError, as incrementing the iterator does.
-  [[nodiscard]] iterator begin() {
-    advance();
-    return iterator(*this);
-  }
-  [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
-
- private:
-  void advance() { done_ = !reader_.read(row_); }
-
-  detail::CsvReader<Row> reader_;
-  Row row_{};
-  bool done_ = false;
-};
+using CsvRows = detail::RowRange<detail::CsvReader<Row>>;
 
 namespace detail {
 
 template <class Row>
 CsvRows<Row> make_rows(CsvRecords records, const CsvOptions& options) {
   return CsvRows<Row>({std::move(records), options.allow_missing_columns, options.ignore_unknown_columns});
-}
-
-template <class Row>
-std::vector<Row> all_rows(CsvRows<Row> rows) {
-  std::vector<Row> out;
-  for (Row& row : rows) out.push_back(std::move(row));
-  return out;
 }
 
 template <class Rows>
@@ -134,13 +85,13 @@ template <class Row>
 /// Returns: all rows, in order. Throws: CsvError for the first thing that is wrong.
 template <class Row>
 [[nodiscard]] std::vector<Row> read_csv(const std::filesystem::path& file, const CsvOptions& options = {}) {
-  return detail::all_rows(csv_rows<Row>(file, options));
+  return detail::all_of(csv_rows<Row>(file, options));
 }
 
 template <class Row>
 [[nodiscard]] std::vector<Row> read_csv(std::istream& stream, std::string name = "<stream>",
                                         const CsvOptions& options = {}) {
-  return detail::all_rows(csv_rows<Row>(stream, std::move(name), options));
+  return detail::all_of(csv_rows<Row>(stream, std::move(name), options));
 }
 
 /// Writes a line of column names and a line for each row; read_csv reads the same rows back.

@@ -1,6 +1,7 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/excerpt.hpp>
 #include <keyfold/error.hpp>
 
 #include <cstddef>
@@ -34,22 +35,9 @@ class CsvError : public Error {
     if (line != 0) out += ':' + std::to_string(line);
     if (field != 0) out += ": field " + std::to_string(field);
     if (!column.empty())
-      out += (field != 0 ? " (column '" : ": column '") + column + (field != 0 ? "')" : "'");
+      out += (field != 0 ? " (column " : ": column ") + detail::excerpt(column) + (field != 0 ? ")" : "");
     return out += ": ";
   }
 };
 
-namespace detail {
-
-/// Text of a file for a message: one line, at most 60 bytes, in quotes; bytes that would not print are shown
-/// as `?`.
-inline std::string csv_quoted(std::string_view text) {
-  constexpr std::size_t limit = 60;
-  std::string out = "'";
-  for (const char c : text.substr(0, limit))
-    out += static_cast<unsigned char>(c) < ' ' || c == '\x7F' ? '?' : c;
-  return out += text.size() > limit ? "...'" : "'";
-}
-
-}  // namespace detail
 }  // namespace keyfold

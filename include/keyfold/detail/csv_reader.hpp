@@ -5,6 +5,8 @@
 #include <keyfold/detail/csv_error.hpp>
 #include <keyfold/detail/csv_records.hpp>
 #include <keyfold/detail/csv_value.hpp>
+#include <keyfold/detail/excerpt.hpp>
+#include <keyfold/detail/row_range.hpp>
 
 #include <algorithm>
 #include <array>
@@ -18,19 +20,6 @@
 /// Records as rows: the header says which field is which column.
 namespace keyfold::detail {
 
-template <class T>
-concept CsvReadable = requires(std::string_view text) {
-  { csv_value<T>::parse(text) } -> std::convertible_to<std::optional<T>>;
-  { csv_value<T>::expected() } -> std::convertible_to<std::string>;
-};
-
-template <class Row>
-std::string csv_column_names() {
-  std::string out;
-  for (const auto name : column_names<Row>) out += (out.empty() ? "" : ", ") + std::string(name);
-  return out;
-}
-
 template <class Row>
 class CsvReader {
   static_assert(HasColumns<Row>,
@@ -38,12 +27,14 @@ class CsvReader {
   static_assert(std::default_initializable<Row>, "keyfold: CSV needs a row type with a default constructor");
 
  public:
+  using value_type = Row;
+
   /// Reads the header.
   CsvReader(CsvRecords records, bool allow_missing_columns, bool ignore_unknown_columns)
       : records_(std::move(records)) {
     place_.fill(nowhere);
     if (!records_.next()) {
-      records_.fail(0, {}, 0, "is empty; its first line must name the columns: " + csv_column_names<Row>());
+      records_.fail(0, {}, 0, "is empty; its first line must name the columns: " + names_text<Row>());
     }
     width_ = records_.fields().size();
     for (std::size_t i = 0; i < width_; ++i) place_column(i, ignore_unknown_columns);
@@ -75,7 +66,7 @@ class CsvReader {
     if (column == column_count<Row>) {
       if (ignore_unknown_columns) return;
       records_.fail(1, name, field + 1,
-                    "is no column of the row, which has " + csv_column_names<Row>() +
+                    "is no column of the row, which has " + names_text<Row>() +
                         "; rename it, or set CsvOptions::ignore_unknown_columns");
     }
     if (place_[column] != nowhere) {
@@ -110,7 +101,7 @@ class CsvReader {
   }
 
   [[noreturn]] void refuse(const CsvField& field, std::size_t column, const std::string& expected) const {
-    const std::string found = field.absent() ? "is empty" : "found " + csv_quoted(field.text);
+    const std::string found = field.absent() ? "is empty" : "found " + excerpt(field.text);
     const std::string remedy = field.absent() ? "fill it in, or make the column a std::optional"
                                               : "correct the field, or change the type of the column";
     records_.fail(field.line, std::string(column_names<Row>[column]), place_[column] + 1,

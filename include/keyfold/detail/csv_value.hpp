@@ -24,6 +24,18 @@ struct csv_value;
 namespace detail {
 
 template <class T>
+concept CsvReadable = requires(std::string_view text) {
+  { csv_value<T>::parse(text) } -> std::convertible_to<std::optional<T>>;
+  { csv_value<T>::expected() } -> std::convertible_to<std::string>;
+};
+
+template <class T>
+concept CsvWritable = requires(const T& value) {
+  { csv_value<T>::text(value) } -> std::convertible_to<std::optional<std::string>>;
+  { csv_value<T>::expected() } -> std::convertible_to<std::string>;
+};
+
+template <class T>
 concept CsvNumber = std::is_arithmetic_v<T> && !std::same_as<T, bool> && !std::same_as<T, char> &&
                     !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> && !std::same_as<T, char16_t> &&
                     !std::same_as<T, char32_t>;
@@ -248,6 +260,21 @@ struct csv_value<std::chrono::sys_time<Duration>> {
     std::string out;
     detail::append_time(out, value);
     return out;
+  }
+};
+
+/// As sys_days; a date that the calendar does not have is not written.
+template <>
+struct csv_value<std::chrono::year_month_day> {
+  using Days = csv_value<std::chrono::sys_days>;
+
+  static std::string expected() { return Days::expected(); }
+  static std::optional<std::chrono::year_month_day> parse(std::string_view text) {
+    const auto days = Days::parse(text);
+    return days ? std::optional(std::chrono::year_month_day(*days)) : std::nullopt;
+  }
+  static std::optional<std::string> text(std::chrono::year_month_day date) {
+    return date.ok() ? Days::text(date) : std::nullopt;
   }
 };
 

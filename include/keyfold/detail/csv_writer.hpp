@@ -14,12 +14,6 @@
 
 namespace keyfold::detail {
 
-template <class T>
-concept CsvWritable = requires(const T& value) {
-  { csv_value<T>::text(value) } -> std::convertible_to<std::optional<std::string>>;
-  { csv_value<T>::expected() } -> std::convertible_to<std::string>;
-};
-
 /// Writes the header when it is made and then a record for each row. Requires: the stream outlives it.
 template <class Row>
 class CsvWriter {
