@@ -1,6 +1,5 @@
 include(CMakeFindDependencyMacro)
 find_dependency(Boost 1.81 CONFIG OPTIONAL_COMPONENTS serialization)
-find_dependency(range-v3)
 if(Boost_serialization_FOUND)
   find_dependency(Threads)
 endif()
