@@ -1,8 +1,8 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-/// Tells range-v3 what keyfold's views are, where range-v3 is installed and KEYFOLD_NO_RANGE_V3 is not defined.
-/// Nothing else in keyfold knows of it.
+/// Tells range-v3 what keyfold's views are, where range-v3 is installed and KEYFOLD_NO_RANGE_V3 is not
+/// defined. Nothing else in keyfold knows of it.
 #if !defined(KEYFOLD_NO_RANGE_V3) && __has_include(<range/v3/range_fwd.hpp>)
 #include <range/v3/range_fwd.hpp>
 
