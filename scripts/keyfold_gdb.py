@@ -26,6 +26,14 @@ def pointee(pointer, target):
     return plain.dereference() if int(plain) else None
 
 
+def owners(weak_pointer):
+    # Not through the counter itself: gdb would look for its dynamic type, and complain where it finds none.
+    counter = weak_pointer['_M_refcount']['_M_pi']
+    field = next(field for field in counter.type.target().fields() if field.name == '_M_use_count')
+    address = int(counter) + field.bitpos // 8
+    return int(gdb.Value(address).cast(field.type.pointer()).dereference())
+
+
 def elements(container):
     # The elements of a container of the standard library, whose own printer knows where they are.
     printer = gdb.default_visualizer(container)
@@ -287,7 +295,7 @@ class AsOfView(Range):
         super().__init__(value)
         self.version = int(value['version_'])
         self.trouble = None
-        if int(value['log_']['_M_refcount']['_M_pi'].dereference()['_M_use_count']) == 0:
+        if owners(value['log_']) == 0:
             self.trouble = ', whose table is gone'
         elif not readable(log_of(value['core_']), self.version):
             self.trouble = ', which has expired'
