@@ -1,4 +1,5 @@
 // The library a second time, beside the test's own inclusion of it.
+#include <keyfold/catch2.hpp>
 #include <keyfold/csv.hpp>
 #include <keyfold/debezium.hpp>
 #include <keyfold/keyfold.hpp>

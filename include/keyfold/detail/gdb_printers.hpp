@@ -148,7 +148,7 @@ __asm__(
     ".ascii \"            yield row\\n\"\n"
     ".ascii \"    def counts(metrics):\\n\"\n"
     ".ascii \"        fields = ((field.name, int(metrics[field])) for field in metrics.type.unqualified().fields())\\n\"\n"
-    ".ascii \"        return ' '.join('%s=%d' % field for field in fields if field[1])\\n\"\n"
+    ".ascii \"        return ' '.join('%s=%d' % field for field in fields if field[1] and not field[0].startswith('matched_'))\\n\"\n"
     ".ascii \"    def text(value):\\n\"\n"
     ".ascii \"        return value.format_string(pretty_structs=False)\\n\"\n"
     ".ascii \"    def change_text(before, after):\\n\"\n"
