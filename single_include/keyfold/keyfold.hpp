@@ -540,7 +540,7 @@ constexpr decltype(auto) as_lookup_of(Given&& given) {
   if constexpr (std::is_lvalue_reference_v<Given>) {
     return detail::as_lookup<Part>(given);
   } else if constexpr (std::is_reference_v<Looked> || std::same_as<Looked, std::string_view>) {
-    return Value(std::move(given));
+    return Value(std::forward<Given>(given));
   } else {
     return detail::as_lookup<Part>(given);
   }
@@ -5804,7 +5804,7 @@ namespace keyfold {
 /// An operation on a file failed. What it was for has not happened, unless a derived class says otherwise.
 class IoError : public Error {
  public:
-  IoError(std::string operation_name, std::string file_name, std::error_code error)
+  IoError(const std::string& operation_name, const std::string& file_name, std::error_code error)
       : IoError(operation_name + " '" + file_name + "': " + error.message(), operation_name, file_name,
                 error) {}
 
@@ -7938,7 +7938,7 @@ class CurrentPlanner {
     auto stored = detail::stored_key<CoreType, Key>(key);
     change().changes.push_back(
         {key.item, std::make_unique<Item>(Item{std::move(stored), std::move(now), key.hash})});
-    now.live = change().changes.back().fresh->value.live;
+    now.live = change().changes.back().fresh->value.live;  // NOLINT(bugprone-use-after-move): set anew
   }
 
   bool visited(const Item& item) const {
@@ -9909,7 +9909,7 @@ class Applier {
       departures += entry.leaves_key() ? 1U : 0U;
     }
     number_apps(note.once);
-    record(std::move(note), LogBlock<Row>(arrivals, images));
+    record(note, LogBlock<Row>(arrivals, images));
     core_.keys.reserve(arrivals);
     core_.graves.reserve(departures);
     for (Entry& entry : plan_.entries) {
@@ -9975,7 +9975,7 @@ class Applier {
     }
   }
 
-  void record(CommitNote&& note, LogBlock<Row>&& block) {
+  void record(CommitNote& note, LogBlock<Row>&& block) {
     auto& records = core_.log->records;
     Timestamp time = note.timestamp ? *note.timestamp : core_.options.clock();
     if (!records.empty()) time = std::max(time, detail::tick_after(records.back().timestamp));

@@ -1798,6 +1798,7 @@ class RememberedReader {
 
   void place_columns() {
     std::vector<std::string> now;
+    now.reserve(schema_.columns.size());
     const auto has = [this](std::string_view name) {
       return std::ranges::find(schema_.columns, name) != schema_.columns.end();
     };
@@ -1830,8 +1831,10 @@ class RememberedReader {
   std::vector<bool> get_given(ByteReader& in) const {
     if (columns_.stored == 0) in.fail("an event tells of columns that rows do not have");
     std::vector<bool> stored;
+    stored.reserve(columns_.stored);
     for (std::size_t i = 0; i < columns_.stored; ++i) stored.push_back(detail::get_flag(in));
     std::vector<bool> given;
+    given.reserve(columns_.places.size());
     for (const std::size_t place : columns_.places) given.push_back(place != no_position && stored[place]);
     return given;
   }
@@ -4092,13 +4095,13 @@ class Store : public Writes<Store<TableType, Disk>, TableType, typename detail::
   /// Opens a directory, or makes one with an empty table. Throws StoreLocked; IoError; CorruptJournal or
   /// CorruptSnapshot for damage that no crash can do, SchemaMismatch, UnsupportedFormat: then nothing is
   /// changed on disk. O(rows + history + log).
-  [[nodiscard]] static Store open(const std::filesystem::path& directory, StoreOptions options = {}) {
-    return Store(Disk(directory), std::move(options));
+  [[nodiscard]] static Store open(const std::filesystem::path& directory, const StoreOptions& options = {}) {
+    return Store(Disk(directory), options);
   }
 
   /// As open(), on a disk of any kind.
-  explicit Store(Disk disk, StoreOptions options = {})
-      : state_(std::make_unique<State>(std::move(disk), std::move(options))) {}
+  explicit Store(Disk disk, const StoreOptions& options = {})
+      : state_(std::make_unique<State>(std::move(disk), options)) {}
 
   /// Closes the store; should that fail, it is opened as after a crash. close() tells.
   ~Store() = default;
@@ -4202,8 +4205,8 @@ template <class TableType, class Disk>
 struct Store<TableType, Disk>::State {
   using StoreJournal = detail::StoreJournal<Core, Disk, Checks>;
 
-  State(Disk used_disk, StoreOptions options)
-      : State(std::move(used_disk), std::move(options), detail::JournalImage()) {}
+  State(Disk used_disk, const StoreOptions& options)
+      : State(std::move(used_disk), options, detail::JournalImage()) {}
 
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -4241,7 +4244,7 @@ struct Store<TableType, Disk>::State {
 
  private:
   // The image is needed while the members are made, and not afterwards.
-  State(Disk used_disk, StoreOptions options, detail::JournalImage&& image)
+  State(Disk used_disk, const StoreOptions& options, detail::JournalImage&& image)
       : disk(std::move(used_disk)),
         lock(disk.lock("LOCK")),
         table(read(image, options.table)),

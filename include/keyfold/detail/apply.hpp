@@ -68,7 +68,7 @@ class Applier {
       departures += entry.leaves_key() ? 1U : 0U;
     }
     number_apps(note.once);
-    record(std::move(note), LogBlock<Row>(arrivals, images));
+    record(note, LogBlock<Row>(arrivals, images));
     core_.keys.reserve(arrivals);
     core_.graves.reserve(departures);
     for (Entry& entry : plan_.entries) {
@@ -134,7 +134,7 @@ class Applier {
     }
   }
 
-  void record(CommitNote&& note, LogBlock<Row>&& block) {
+  void record(CommitNote& note, LogBlock<Row>&& block) {
     auto& records = core_.log->records;
     Timestamp time = note.timestamp ? *note.timestamp : core_.options.clock();
     if (!records.empty()) time = std::max(time, detail::tick_after(records.back().timestamp));
