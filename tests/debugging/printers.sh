@@ -15,3 +15,11 @@ for variable in orders first second unchanged result history merge rekey changes
 done
 "$gdb" "$@" "$program" 2>&1 | sed -n '/^orders: /,$p' >"$actual"
 diff -u printers.expected "$actual"
+
+# What docs/debugging.md shows of it.
+sed -n -e '/^(gdb) print /{s///;h;}' -e '/^\$[0-9]* = /{s///;H;x;s/\n/: /p;}' ../../docs/debugging.md >"$actual"
+test -s "$actual"
+if grep -Fvx -f printers.expected "$actual"; then
+  echo 'docs/debugging.md shows what gdb does not print'
+  exit 1
+fi
