@@ -3,10 +3,12 @@ include(CMakePackageConfigHelpers)
 
 set(config_dir ${CMAKE_INSTALL_DATADIR}/cmake/keyfold)
 install(TARGETS keyfold EXPORT keyfoldTargets FILE_SET HEADERS)
-if(TARGET keyfold_serialization)
-  install(TARGETS keyfold_serialization EXPORT keyfoldTargets)
-endif()
 install(EXPORT keyfoldTargets NAMESPACE keyfold:: DESTINATION ${config_dir})
+# In a file of its own, since the core must be found where Boost.Serialization is not.
+if(TARGET keyfold_serialization)
+  install(TARGETS keyfold_serialization EXPORT keyfoldSerializationTargets)
+  install(EXPORT keyfoldSerializationTargets NAMESPACE keyfold:: DESTINATION ${config_dir})
+endif()
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/keyfoldConfigVersion.cmake
   COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/keyfoldConfig.cmake ${PROJECT_BINARY_DIR}/keyfoldConfigVersion.cmake

@@ -1,6 +1,7 @@
 include(CMakeFindDependencyMacro)
 find_dependency(Boost 1.81 CONFIG OPTIONAL_COMPONENTS serialization)
+include("${CMAKE_CURRENT_LIST_DIR}/keyfoldTargets.cmake")
 if(Boost_serialization_FOUND)
   find_dependency(Threads)
+  include("${CMAKE_CURRENT_LIST_DIR}/keyfoldSerializationTargets.cmake" OPTIONAL)
 endif()
-include("${CMAKE_CURRENT_LIST_DIR}/keyfoldTargets.cmake")
