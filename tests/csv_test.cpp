@@ -243,7 +243,10 @@ TEST_CASE("each type is read strictly") {
   CHECK_FALSE(value<Size>("Large"));
   CHECK_FALSE(value<Size>("1"));
   CHECK(value<Grade>("-1") == Grade::low);
+  CHECK_FALSE(value<Grade>("low"));
+  CHECK_FALSE(value<Grade>("128"));
   CHECK(value<std::chrono::minutes>("90") == std::chrono::minutes(90));
+  CHECK_FALSE(value<std::chrono::minutes>("soon"));
 }
 
 TEST_CASE("times are ISO 8601 in UTC") {
@@ -289,6 +292,7 @@ TEST_CASE("what was found is shown on one line and cut") {
   const auto error = error_of<Item>(header + "a," + std::string(100, '9') + ",\n");
   check(error, 2, "stock", 2, "found '" + std::string(60, '9') + "...' where");
   check(error_of<Item>(header + "a,\"1\x1B[31m\",\n"), 2, "stock", 2, "found '1?[31m' where");
+  check(error_of<Item>(header + "a,1\x7F,\n"), 2, "stock", 2, "found '1?' where");
 }
 
 TEST_CASE("the header must name each column once and nothing else") {

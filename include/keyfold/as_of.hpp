@@ -2,11 +2,10 @@
 #pragma once
 
 #include <keyfold/detail/core.hpp>
+#include <keyfold/detail/range_v3.hpp>
 #include <keyfold/detail/time_travel.hpp>
 #include <keyfold/error.hpp>
 #include <keyfold/fwd.hpp>
-
-#include <range/v3/range_fwd.hpp>
 
 #include <cstddef>
 #include <iterator>
@@ -25,7 +24,7 @@ namespace keyfold {
 /// References, pointers and iterators got from it stay valid until the next write to the table or expire().
 /// Threads: as const operations of the table.
 template <class Table>
-class AsOfView : public ranges::view_base {
+class AsOfView : public detail::ViewBase {
   using Core = typename Table::Core;
   using Parts = typename Core::KeyParts;
 
@@ -182,5 +181,3 @@ template <class Table>
 inline constexpr bool std::ranges::enable_view<keyfold::AsOfView<Table>> = true;
 template <class Table>
 inline constexpr bool std::ranges::enable_borrowed_range<keyfold::AsOfView<Table>> = true;
-template <class Table>
-inline constexpr bool ranges::enable_borrowed_range<keyfold::AsOfView<Table>> = true;

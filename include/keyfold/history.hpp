@@ -3,10 +3,9 @@
 
 #include <keyfold/change.hpp>
 #include <keyfold/detail/commit_log.hpp>
+#include <keyfold/detail/range_v3.hpp>
 #include <keyfold/fwd.hpp>
 #include <keyfold/metrics.hpp>
-
-#include <range/v3/range_fwd.hpp>
 
 #include <cassert>
 #include <compare>
@@ -57,7 +56,7 @@ class Commit {
 /// The commits that are kept, in ascending order: a random access range of `Commit`, valid while the table
 /// lives.
 template <class Row>
-class History : public ranges::view_base {
+class History : public detail::ViewBase {
  public:
   class Iterator;
 
@@ -131,5 +130,3 @@ template <class Row>
 inline constexpr bool std::ranges::enable_view<keyfold::History<Row>> = true;
 template <class Row>
 inline constexpr bool std::ranges::enable_borrowed_range<keyfold::History<Row>> = true;
-template <class Row>
-inline constexpr bool ranges::enable_borrowed_range<keyfold::History<Row>> = true;

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <keyfold/detail/core.hpp>
+#include <keyfold/detail/range_v3.hpp>
 #include <keyfold/key.hpp>
-
-#include <range/v3/range_fwd.hpp>
 
 #include <cstddef>
 #include <iterator>
@@ -71,7 +70,7 @@ class RowIterator {
 
 /// Rows from one iterator to another: a view, as cheap to copy as its iterators.
 template <class Iterator>
-class RowRange : public ranges::view_base {
+class RowRange : public detail::ViewBase {
  public:
   RowRange() = default;
   RowRange(Iterator first, Iterator last) : first_(std::move(first)), last_(std::move(last)) {}
@@ -95,7 +94,7 @@ class RowRange : public ranges::view_base {
 /// Lookup values are those of the index's parts, or anything comparable with them: `std::string_view` finds
 /// `std::string` without an allocation. An ordered index can be asked for its leading parts only.
 template <class Row, class Index, class Parts, bool ordered>
-class IndexView : public ranges::view_base {
+class IndexView : public detail::ViewBase {
  public:
   using iterator = RowIterator<Row, typename Index::const_iterator>;
   using const_iterator = iterator;
@@ -159,19 +158,15 @@ class IndexView : public ranges::view_base {
 
 }  // namespace keyfold
 
-// Their iterators outlive them. range-v3 knows from view_base that they are views.
+// Their iterators outlive them.
 
 template <class Iterator>
 inline constexpr bool std::ranges::enable_view<keyfold::RowRange<Iterator>> = true;
 template <class Iterator>
 inline constexpr bool std::ranges::enable_borrowed_range<keyfold::RowRange<Iterator>> = true;
-template <class Iterator>
-inline constexpr bool ranges::enable_borrowed_range<keyfold::RowRange<Iterator>> = true;
 
 template <class Row, class Index, class Parts, bool ordered>
 inline constexpr bool std::ranges::enable_view<keyfold::IndexView<Row, Index, Parts, ordered>> = true;
 template <class Row, class Index, class Parts, bool ordered>
 inline constexpr bool std::ranges::enable_borrowed_range<keyfold::IndexView<Row, Index, Parts, ordered>> =
     true;
-template <class Row, class Index, class Parts, bool ordered>
-inline constexpr bool ranges::enable_borrowed_range<keyfold::IndexView<Row, Index, Parts, ordered>> = true;

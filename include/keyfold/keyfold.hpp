@@ -22,6 +22,7 @@
 #include <keyfold/subscription.hpp>
 #include <keyfold/table.hpp>
 #include <keyfold/transaction.hpp>
+#include <keyfold/version.hpp>
 #include <keyfold/writer.hpp>
 #include <keyfold/writes.hpp>
 

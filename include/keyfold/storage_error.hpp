@@ -14,7 +14,7 @@ namespace keyfold {
 /// An operation on a file failed. What it was for has not happened, unless a derived class says otherwise.
 class IoError : public Error {
  public:
-  IoError(std::string operation_name, std::string file_name, std::error_code error)
+  IoError(const std::string& operation_name, const std::string& file_name, std::error_code error)
       : IoError(operation_name + " '" + file_name + "': " + error.message(), operation_name, file_name,
                 error) {}
 

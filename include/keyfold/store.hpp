@@ -95,13 +95,13 @@ class Store : public Writes<Store<TableType, Disk>, TableType, typename detail::
   /// Opens a directory, or makes one with an empty table. Throws StoreLocked; IoError; CorruptJournal or
   /// CorruptSnapshot for damage that no crash can do, SchemaMismatch, UnsupportedFormat: then nothing is
   /// changed on disk. O(rows + history + log).
-  [[nodiscard]] static Store open(const std::filesystem::path& directory, StoreOptions options = {}) {
-    return Store(Disk(directory), std::move(options));
+  [[nodiscard]] static Store open(const std::filesystem::path& directory, const StoreOptions& options = {}) {
+    return Store(Disk(directory), options);
   }
 
   /// As open(), on a disk of any kind.
-  explicit Store(Disk disk, StoreOptions options = {})
-      : state_(std::make_unique<State>(std::move(disk), std::move(options))) {}
+  explicit Store(Disk disk, const StoreOptions& options = {})
+      : state_(std::make_unique<State>(std::move(disk), options)) {}
 
   /// Closes the store; should that fail, it is opened as after a crash. close() tells.
   ~Store() = default;
@@ -207,8 +207,8 @@ template <class TableType, class Disk>
 struct Store<TableType, Disk>::State {
   using StoreJournal = detail::StoreJournal<Core, Disk, Checks>;
 
-  State(Disk used_disk, StoreOptions options)
-      : State(std::move(used_disk), std::move(options), detail::JournalImage()) {}
+  State(Disk used_disk, const StoreOptions& options)
+      : State(std::move(used_disk), options, detail::JournalImage()) {}
 
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -246,7 +246,7 @@ struct Store<TableType, Disk>::State {
 
  private:
   // The image is needed while the members are made, and not afterwards.
-  State(Disk used_disk, StoreOptions options, detail::JournalImage&& image)
+  State(Disk used_disk, const StoreOptions& options, detail::JournalImage&& image)
       : disk(std::move(used_disk)),
         lock(disk.lock("LOCK")),
         table(read(image, options.table)),

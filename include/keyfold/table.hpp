@@ -7,6 +7,7 @@
 #include <keyfold/detail/copy.hpp>
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/expiry.hpp>
+#include <keyfold/detail/gdb_printers.hpp>
 #include <keyfold/detail/memory_usage.hpp>
 #include <keyfold/detail/replay.hpp>
 #include <keyfold/detail/time_travel.hpp>

@@ -7,8 +7,6 @@
 #include <keyfold/error.hpp>
 #include <keyfold/writer.hpp>
 
-#include <range/v3/range_fwd.hpp>
-
 #include <algorithm>
 #include <cstddef>
 #include <iterator>

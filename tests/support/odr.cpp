@@ -1,5 +1,6 @@
 // The library a second time, beside the test's own inclusion of it.
 #include <keyfold/arrow.hpp>
+#include <keyfold/catch2.hpp>
 #include <keyfold/csv.hpp>
 #include <keyfold/debezium.hpp>
 #include <keyfold/format.hpp>

@@ -61,7 +61,7 @@ class Applier {
   void stage(CommitNote&& note) {
     const PlanCounts& counts = plan_.counts;
     number_apps(note.once);
-    record(std::move(note), LogBlock<Row>(core_.log->arena, counts.arrivals, counts.images));
+    record(note, LogBlock<Row>(core_.log->arena, counts.arrivals, counts.images));
     core_.keys.reserve(counts.arrivals, [this](auto visit) {
       for (const Entry& entry : plan_.entries) {
         if (entry.arrives_at_key()) visit(entry.hash);
@@ -142,7 +142,7 @@ class Applier {
     }
   }
 
-  void record(CommitNote&& note, LogBlock<Row>&& block) {
+  void record(CommitNote& note, LogBlock<Row>&& block) {
     auto& records = core_.log->records;
     Timestamp time = note.timestamp ? *note.timestamp : core_.options.clock();
     if (!records.empty()) time = std::max(time, detail::tick_after(records.back().timestamp));

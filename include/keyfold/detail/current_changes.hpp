@@ -524,7 +524,7 @@ class CurrentPlanner {
     auto stored = detail::stored_key<CoreType, Key>(key);
     change().changes.push_back(
         {key.item, std::make_unique<Item>(Item{std::move(stored), std::move(now), key.hash})});
-    now.live = change().changes.back().fresh->value.live;
+    now.live = change().changes.back().fresh->value.live;  // NOLINT(bugprone-use-after-move): set anew
   }
 
   bool visited(const Item& item) const {

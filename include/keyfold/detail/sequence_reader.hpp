@@ -101,6 +101,7 @@ class RememberedReader {
 
   void place_columns() {
     std::vector<std::string> now;
+    now.reserve(schema_.columns.size());
     const auto has = [this](std::string_view name) {
       return std::ranges::find(schema_.columns, name) != schema_.columns.end();
     };
@@ -133,8 +134,10 @@ class RememberedReader {
   std::vector<bool> get_given(ByteReader& in) const {
     if (columns_.stored == 0) in.fail("an event tells of columns that rows do not have");
     std::vector<bool> stored;
+    stored.reserve(columns_.stored);
     for (std::size_t i = 0; i < columns_.stored; ++i) stored.push_back(detail::get_flag(in));
     std::vector<bool> given;
+    given.reserve(columns_.places.size());
     for (const std::size_t place : columns_.places) given.push_back(place != no_position && stored[place]);
     return given;
   }

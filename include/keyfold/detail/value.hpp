@@ -335,7 +335,7 @@ constexpr decltype(auto) as_lookup_of(Given&& given) {
   if constexpr (std::is_lvalue_reference_v<Given>) {
     return detail::as_lookup<Part>(given);
   } else if constexpr (std::is_reference_v<Looked> || std::same_as<Looked, std::string_view>) {
-    return Value(std::move(given));
+    return Value(std::forward<Given>(given));
   } else {
     return detail::as_lookup<Part>(given);
   }

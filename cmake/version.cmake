@@ -1,0 +1,13 @@
+# Sets `variable` to the version of keyfold, as in 1.2.3. It is written in one place, which is a header.
+function(keyfold_read_version variable)
+  set(header ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../include/keyfold/version.hpp)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+  set(version)
+  foreach(part IN ITEMS MAJOR MINOR PATCH)
+    file(STRINGS ${header} line REGEX "^#define KEYFOLD_VERSION_${part} [0-9]+$")
+    string(REGEX MATCH "[0-9]+$" number "${line}")
+    list(APPEND version ${number})
+  endforeach()
+  list(JOIN version "." version)
+  set(${variable} ${version} PARENT_SCOPE)
+endfunction()

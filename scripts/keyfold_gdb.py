@@ -1,0 +1,381 @@
+# Pretty printers for gdb. scripts/embed-gdb-printers puts them into include/keyfold/detail/gdb_printers.hpp, so that gdb
+# finds them in the program. Without a program that has them: `source` this file.
+import datetime
+
+import gdb
+import gdb.printing
+
+
+# How things lie in memory. Everything that depends on it is in this part.
+
+def base(value, name):
+    # The base class subobject, at any depth, whose class template has this name; None if there is none.
+    for field in value.type.fields():
+        if field.is_base_class:
+            if field.type.name.split('<')[0] == name:
+                return value.cast(field.type)
+            found = base(value.cast(field.type), name)
+            if found is not None:
+                return found
+    return None
+
+
+def pointee(pointer, target):
+    # What a smart pointer points to, since its first word is the address; None if null.
+    plain = pointer.address.cast(target.pointer().pointer()).dereference()
+    return plain.dereference() if int(plain) else None
+
+
+def owners(weak_pointer):
+    # Not through the counter itself: gdb would look for its dynamic type, and complain where it finds none.
+    counter = weak_pointer['_M_refcount']['_M_pi']
+    field = next(field for field in counter.type.target().fields() if field.name == '_M_use_count')
+    address = int(counter) + field.bitpos // 8
+    return int(gdb.Value(address).cast(field.type.pointer()).dereference())
+
+
+def elements(container):
+    # The elements of a container of the standard library, whose own printer knows where they are.
+    printer = gdb.default_visualizer(container)
+    if printer is None:
+        raise gdb.GdbError('keyfold: the pretty printers of the standard library are not loaded')
+    return (child[1] for child in printer.children())
+
+
+def optional(value):
+    # What a std::optional holds, or None.
+    return next(iter(elements(value)), None)
+
+
+def scalar(value):
+    # The number within a time point.
+    while value.type.strip_typedefs().code == gdb.TYPE_CODE_STRUCT:
+        value = value[value.type.strip_typedefs().fields()[0]]
+    return int(value)
+
+
+def held(holder):
+    # The row in a Holder, which keeps it in place or behind a pointer.
+    row = holder.type.strip_typedefs().unqualified().template_argument(0)
+    inside = holder['row_']
+    if inside.type.strip_typedefs().unqualified() == row.strip_typedefs().unqualified():
+        return inside
+    return pointee(inside, row)
+
+
+def header_of(rows):
+    return base(rows, 'boost::multi_index::detail::header_holder')['member']
+
+
+def sequence_of(rows):
+    # The links of the header, where the first index of a Boost.MultiIndex container is a sequence; else None.
+    return base(header_of(rows).dereference(), 'boost::multi_index::detail::sequenced_index_node_impl')
+
+
+def nodes(rows):
+    # The nodes of such a container in the order of its first index, a sequence or a red-black tree.
+    header, sequence = header_of(rows), sequence_of(rows)
+    if sequence is not None:
+        link = sequence['next_']
+        while int(link) != int(sequence.address):
+            yield link.cast(header.type)
+            link = link['next_']
+        return
+    ordered = base(header.dereference(), 'boost::multi_index::detail::ordered_index_node_impl')
+    root = gdb.Value(int(ordered['parentcolor_']) & ~1).cast(ordered.address.type)
+    path, link = [], root
+    while path or int(link):
+        while int(link):
+            path.append(link)
+            link = link['left_']
+        link = path.pop()
+        yield link.cast(header.type)
+        link = link['right_']
+
+
+def slot_of(node):
+    inner = base(node.dereference(), 'boost::multi_index::detail::index_node_base')
+    return inner.address.cast(inner.type.template_argument(0).pointer()).dereference()
+
+
+def slots(core):
+    return (slot_of(node) for node in nodes(core['rows']))
+
+
+def log_of(core):
+    return pointee(core['log'], core['log'].type.template_argument(0))
+
+
+def commits(log):
+    return list(elements(log['records']))
+
+
+def of_row(class_name, value):
+    # A class template of keyfold's for the same type of row as that of another one.
+    row = value.type.strip_typedefs().unqualified().template_argument(0)
+    return gdb.lookup_type('keyfold::detail::%s<%s>' % (class_name, row.unqualified()))
+
+
+def round_up(size, to):
+    return (size + to - 1) // to * to
+
+
+class Entry:
+    # An entry of the log: one change of one key, and behind it in memory the row before, if there was one.
+    INSERT, UPDATE, ERASE, REKEY_OUT, REKEY_IN = range(5)
+
+    def __init__(self, value):
+        self.value = value
+        self.holder = of_row('Holder', value)
+        stamp = int(value['stamp_'])
+        self.kind, self.version = stamp & 7, stamp >> 3
+        self.has_before = self.kind not in (self.INSERT, self.REKEY_IN)
+        self.leaves_row = self.kind not in (self.ERASE, self.REKEY_OUT)
+        self.newer = int(value['newer_'])
+
+    def at(self, address, kind):
+        return gdb.Value(address).cast(kind.pointer()).dereference()
+
+    def before_offset(self):
+        return round_up(self.value.type.sizeof, self.holder.alignof)
+
+    def size(self):
+        size = self.before_offset() + self.holder.sizeof if self.has_before else self.value.type.sizeof
+        return round_up(size, max(self.value.type.alignof, self.holder.alignof))
+
+    def before(self):
+        return held(self.at(int(self.value.address) + self.before_offset(), self.holder))
+
+    def after(self):
+        if self.newer & 1:
+            return held(self.at(self.newer & ~1, of_row('Slot', self.value))['row'])
+        return Entry(self.at(self.newer, self.value.type)).before()
+
+    def older(self):
+        return entry_at(self.value['older'])
+
+
+def entry_at(pointer):
+    return Entry(pointer.dereference()) if int(pointer) else None
+
+
+def entries(block):
+    pointer = of_row('LogEntry', block).pointer()
+    at, end = int(block['data_']), int(block['data_']) + int(block['used_'])
+    while at < end:
+        entry = entry_at(gdb.Value(at).cast(pointer))
+        yield entry
+        at += entry.size()
+
+
+# What they mean, in the words of the library.
+
+def life_at(row, newest, version):
+    # As detail::life_at().
+    while newest is not None and newest.version > version:
+        if not newest.has_before or not newest.leaves_row:
+            return None
+        row, newest = newest.before(), newest.older()
+    return row
+
+
+def readable(log, version):
+    return version >= int(log['oldest']) or version in (int(pinned) for pinned in elements(log['pinned']))
+
+
+def rows_at(core, version):
+    # The rows of a version: those that are still there, and those that are not, by their order; in a table that is in
+    # the order of its key they come last, since only the program knows that order.
+    log = log_of(core)
+    gone = []
+    blocks = list(elements(log['retired'])) + [commit['block'] for commit in commits(log)]
+    for block in blocks:
+        for entry in entries(block):
+            if entry.version > version and not entry.leaves_row:
+                row = life_at(entry.before(), entry.older(), version)
+                if row is not None:
+                    gone.append((entry.newer, row))
+    gone.sort(key=lambda each: each[0])
+    by_insertion = sequence_of(core['rows']) is not None
+    for slot in slots(core):
+        row = life_at(held(slot['row']), entry_at(slot['newest']), version)
+        if row is not None:
+            while by_insertion and gone and gone[0][0] < int(slot['order']):
+                yield gone.pop(0)[1]
+            yield row
+    for _, row in gone:
+        yield row
+
+
+def counts(metrics):
+    # The two parts of `updated` and `deleted` that are left out are the rest of them.
+    fields = ((field.name, int(metrics[field])) for field in metrics.type.unqualified().fields())
+    return ' '.join('%s=%d' % field for field in fields if field[1] and not field[0].startswith('matched_'))
+
+
+def text(value):
+    return value.format_string(pretty_structs=False)
+
+
+def change_text(before, after):
+    if before is None:
+        return 'insert ' + text(after)
+    if after is None:
+        return 'erase ' + text(before)
+    columns = []
+    for field in before.type.strip_typedefs().fields():
+        if hasattr(field, 'bitpos'):
+            old, new = text(before[field]), text(after[field])
+            columns.append('%s = %s' % (field.name, old if old == new else old + ' -> ' + new))
+    return 'update {%s}' % ', '.join(columns)
+
+
+def log_changes(block):
+    pending = None
+    for entry in entries(block):
+        if entry.kind == Entry.REKEY_OUT:
+            pending = entry.before()
+        elif entry.kind == Entry.REKEY_IN:
+            yield change_text(pending, entry.after())
+        else:
+            yield change_text(entry.before() if entry.has_before else None,
+                              entry.after() if entry.leaves_row else None)
+
+
+def time_text(timestamp):
+    microseconds = scalar(timestamp)
+    try:
+        time = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=microseconds)
+        return time.isoformat(' ') + ' UTC'
+    except OverflowError:
+        return '%d microseconds since 1970' % microseconds
+
+
+def commit_text(record):
+    operation = text(record['operation']).strip('"')
+    return ('version %d %s %s' % (int(record['version']), operation, counts(record['metrics']))).rstrip()
+
+
+def plural(count, noun):
+    return '%d %s%s' % (count, noun, '' if count == 1 else 's')
+
+
+# The printers.
+
+class Printer:
+    def __init__(self, value):
+        self.value = value
+
+
+class Range(Printer):
+    def display_hint(self):
+        return 'array'
+
+    def children(self):
+        return (('[%d]' % index, element) for index, element in enumerate(self.elements()))
+
+
+class Table(Range):
+    def __init__(self, value):
+        super().__init__(value)
+        self.core = pointee(value['core_'], value['core_'].type.template_argument(0))
+
+    def to_string(self):
+        if self.core is None:
+            return 'keyfold::Table that was moved from'
+        records = commits(log_of(self.core))
+        version = int(records[-1]['version']) if records else 0
+        return 'keyfold::Table of %s at version %d' % (plural(int(self.core['rows']['node_count']), 'row'), version)
+
+    def elements(self):
+        return (held(slot['row']) for slot in slots(self.core)) if self.core is not None else ()
+
+
+class AsOfView(Range):
+    def __init__(self, value):
+        super().__init__(value)
+        self.version = int(value['version_'])
+        self.trouble = None
+        if owners(value['log_']) == 0:
+            self.trouble = ', whose table is gone'
+        elif not readable(log_of(value['core_']), self.version):
+            self.trouble = ', which has expired'
+
+    def to_string(self):
+        return 'keyfold::AsOfView of version %d%s' % (self.version, self.trouble or '')
+
+    def elements(self):
+        return () if self.trouble else rows_at(self.value['core_'].dereference(), self.version)
+
+
+class History(Range):
+    def to_string(self):
+        return 'keyfold::History of ' + plural(len(self.records()), 'commit')
+
+    def elements(self):
+        return (commit_text(record) for record in self.records())
+
+    def records(self):
+        return commits(self.value['log_'].dereference()) if int(self.value['log_']) else []
+
+
+class Commit(Printer):
+    def __init__(self, value):
+        self.record = value['record_'].dereference()
+
+    def to_string(self):
+        return 'keyfold::Commit of ' + commit_text(self.record)
+
+    def children(self):
+        yield 'timestamp', time_text(self.record['timestamp'])
+        parameters = pointee(self.record['parameters'], self.record['parameters'].type.template_argument(0))
+        if parameters is not None:
+            yield 'parameters', parameters
+        metadata = optional(self.record['metadata'])
+        if metadata is not None:
+            yield 'metadata', metadata
+        for index, change in enumerate(log_changes(self.record['block'])):
+            yield 'changes[%d]' % index, change
+
+
+class Change(Printer):
+    def to_string(self):
+        return change_text(optional(self.value['before_']), optional(self.value['after_']))
+
+
+class FeedChange(Change):
+    def to_string(self):
+        return 'version %d, %s' % (int(self.value['version_']), super().to_string())
+
+
+class ChangeSet(Range):
+    def to_string(self):
+        return 'keyfold::ChangeSet of ' + plural(len(list(self.elements())), 'change')
+
+    def elements(self):
+        return elements(self.value['changes_'])
+
+
+class Metrics(Printer):
+    def to_string(self):
+        return 'keyfold::Metrics ' + (counts(self.value) or 'of nothing')
+
+
+class MergeResult(Printer):
+    def to_string(self):
+        written = self.value['written_']
+        made = 'version %d' % int(written['version']) if written['committed'] else 'no new version'
+        return ('keyfold::MergeResult: %s %s' % (made, counts(written['metrics']))).rstrip()
+
+
+class RowIterator(Printer):
+    def to_string(self):
+        node = self.value['base_']['node']
+        return '-> ' + text(held(slot_of(node)['row'])) if int(node) else 'of no table'
+
+
+collection = gdb.printing.RegexpCollectionPrettyPrinter('keyfold')
+for printer in (Table, AsOfView, History, Commit, Change, FeedChange, ChangeSet, MergeResult, RowIterator):
+    collection.add_printer(printer.__name__, '^keyfold::%s<.*>$' % printer.__name__, printer)
+collection.add_printer('Metrics', '^keyfold::Metrics$', Metrics)
+gdb.printing.register_pretty_printer(gdb.current_objfile(), collection, replace=True)
