@@ -157,7 +157,8 @@ class Bench {
       longest.push_back(with.longest_us);
     }
     if (alone.empty()) {
-      std::printf("%-4s %-5s %-10s the machine is too busy: no slice was undisturbed\n", Row::name, name, pace.name);
+      std::printf("%-4s %-5s %-10s the machine is too busy: no slice was undisturbed\n", Row::name, name,
+                  pace.name);
       std::fflush(stdout);
       return;
     }

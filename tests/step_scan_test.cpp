@@ -135,7 +135,8 @@ Rows scan(const kf::SharedTable<Table>& shared, kf::Version version, std::size_t
   std::optional<keyfold::detail::StepScan<Core>> scan;
   keyfold::detail::RowBuffer<Item> rows;
   Rows seen;
-  for (bool more = true; more; between()) {
+  bool more = true;
+  while (more) {
     rows.clear();
     shared.read([&](const Table& table) {
       const Core& core = keyfold::detail::CoreAccess::core(table);
@@ -144,6 +145,7 @@ Rows scan(const kf::SharedTable<Table>& shared, kf::Version version, std::size_t
     });
     CHECK(static_cast<std::size_t>(rows.end() - rows.begin()) <= most);
     seen.insert(seen.end(), rows.begin(), rows.end());
+    between();
   }
   return seen;
 }
