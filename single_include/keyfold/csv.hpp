@@ -12,9 +12,29 @@
 #ifndef KEYFOLD_SINGLE_DETAIL_CSV_ERROR
 #define KEYFOLD_SINGLE_DETAIL_CSV_ERROR
 
+// detail/excerpt
+#ifndef KEYFOLD_SINGLE_DETAIL_EXCERPT
+#define KEYFOLD_SINGLE_DETAIL_EXCERPT
+
 #include <cstddef>
 #include <string>
 #include <string_view>
+
+namespace keyfold::detail {
+
+/// Text of a file for a message: one line, at most 60 bytes, in quotes; bytes that would not print are shown
+/// as `?`.
+inline std::string excerpt(std::string_view text) {
+  constexpr std::size_t limit = 60;
+  std::string out = "'";
+  for (const char c : text.substr(0, limit))
+    out += static_cast<unsigned char>(c) < ' ' || c == '\x7F' ? '?' : c;
+  return out += text.size() > limit ? "...'" : "'";
+}
+
+}  // namespace keyfold::detail
+#endif
+
 #include <utility>
 
 /// The public error of csv.hpp, apart from it because the parser below detail/ throws it.
@@ -43,24 +63,11 @@ class CsvError : public Error {
     if (line != 0) out += ':' + std::to_string(line);
     if (field != 0) out += ": field " + std::to_string(field);
     if (!column.empty())
-      out += (field != 0 ? " (column '" : ": column '") + column + (field != 0 ? "')" : "'");
+      out += (field != 0 ? " (column " : ": column ") + detail::excerpt(column) + (field != 0 ? ")" : "");
     return out += ": ";
   }
 };
 
-namespace detail {
-
-/// Text of a file for a message: one line, at most 60 bytes, in quotes; bytes that would not print are shown
-/// as `?`.
-inline std::string csv_quoted(std::string_view text) {
-  constexpr std::size_t limit = 60;
-  std::string out = "'";
-  for (const char c : text.substr(0, limit))
-    out += static_cast<unsigned char>(c) < ' ' || c == '\x7F' ? '?' : c;
-  return out += text.size() > limit ? "...'" : "'";
-}
-
-}  // namespace detail
 }  // namespace keyfold
 #endif
 
@@ -243,6 +250,18 @@ template <class T>
 struct csv_value;
 
 namespace detail {
+
+template <class T>
+concept CsvReadable = requires(std::string_view text) {
+  { csv_value<T>::parse(text) } -> std::convertible_to<std::optional<T>>;
+  { csv_value<T>::expected() } -> std::convertible_to<std::string>;
+};
+
+template <class T>
+concept CsvWritable = requires(const T& value) {
+  { csv_value<T>::text(value) } -> std::convertible_to<std::optional<std::string>>;
+  { csv_value<T>::expected() } -> std::convertible_to<std::string>;
+};
 
 template <class T>
 concept CsvNumber = std::is_arithmetic_v<T> && !std::same_as<T, bool> && !std::same_as<T, char> &&
@@ -472,7 +491,99 @@ struct csv_value<std::chrono::sys_time<Duration>> {
   }
 };
 
+/// As sys_days; a date that the calendar does not have is not written.
+template <>
+struct csv_value<std::chrono::year_month_day> {
+  using Days = csv_value<std::chrono::sys_days>;
+
+  static std::string expected() { return Days::expected(); }
+  static std::optional<std::chrono::year_month_day> parse(std::string_view text) {
+    const auto days = Days::parse(text);
+    return days ? std::optional(std::chrono::year_month_day(*days)) : std::nullopt;
+  }
+  static std::optional<std::string> text(std::chrono::year_month_day date) {
+    return date.ok() ? Days::text(date) : std::nullopt;
+  }
+};
+
 }  // namespace keyfold
+#endif
+
+// detail/row_range
+#ifndef KEYFOLD_SINGLE_DETAIL_ROW_RANGE
+#define KEYFOLD_SINGLE_DETAIL_ROW_RANGE
+
+#include <iterator>
+
+/// What the readers of text files share.
+namespace keyfold::detail {
+
+/// "id, status, amount"
+template <class Row>
+std::string names_text() {
+  std::string out;
+  for (const auto name : column_names<Row>) out += (out.empty() ? "" : ", ") + std::string(name);
+  return out;
+}
+
+/// The values of a file, read one at a time: an input range that a merge takes as its source. `Reader` has a
+/// `bool read(value_type&)`, which is false at the end and throws for what it cannot read.
+/// Thread safety: one thread. Iterators are invalid once the range is moved.
+template <class Reader>
+class RowRange {
+ public:
+  using value_type = typename Reader::value_type;
+
+  class iterator {
+   public:
+    using iterator_concept = std::input_iterator_tag;
+    using iterator_category = std::input_iterator_tag;
+    using value_type = RowRange::value_type;
+    using difference_type = std::ptrdiff_t;
+    using reference = value_type&;
+    using pointer = value_type*;
+
+    iterator() = default;
+    explicit iterator(RowRange& rows) : rows_(&rows) {}
+
+    /// The value, which may be moved from.
+    reference operator*() const noexcept { return rows_->row_; }
+    iterator& operator++() {
+      rows_->advance();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t /*end*/) const noexcept { return rows_->done_; }
+
+   private:
+    RowRange* rows_ = nullptr;
+  };
+
+  explicit RowRange(Reader reader) : reader_(std::move(reader)) {}
+
+  /// Reads the first value; to be called once. Throws what incrementing the iterator does.
+  [[nodiscard]] iterator begin() {
+    advance();
+    return iterator(*this);
+  }
+  [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
+
+ private:
+  void advance() { done_ = !reader_.read(row_); }
+
+  Reader reader_;
+  value_type row_{};
+  bool done_ = false;
+};
+
+template <class Reader>
+auto all_of(RowRange<Reader> rows) {
+  std::vector<typename Reader::value_type> out;
+  for (auto& row : rows) out.push_back(std::move(row));
+  return out;
+}
+
+}  // namespace keyfold::detail
 #endif
 
 #include <algorithm>
@@ -481,19 +592,6 @@ struct csv_value<std::chrono::sys_time<Duration>> {
 /// Records as rows: the header says which field is which column.
 namespace keyfold::detail {
 
-template <class T>
-concept CsvReadable = requires(std::string_view text) {
-  { csv_value<T>::parse(text) } -> std::convertible_to<std::optional<T>>;
-  { csv_value<T>::expected() } -> std::convertible_to<std::string>;
-};
-
-template <class Row>
-std::string csv_column_names() {
-  std::string out;
-  for (const auto name : column_names<Row>) out += (out.empty() ? "" : ", ") + std::string(name);
-  return out;
-}
-
 template <class Row>
 class CsvReader {
   static_assert(HasColumns<Row>,
@@ -501,12 +599,14 @@ class CsvReader {
   static_assert(std::default_initializable<Row>, "keyfold: CSV needs a row type with a default constructor");
 
  public:
+  using value_type = Row;
+
   /// Reads the header.
   CsvReader(CsvRecords records, bool allow_missing_columns, bool ignore_unknown_columns)
       : records_(std::move(records)) {
     place_.fill(nowhere);
     if (!records_.next()) {
-      records_.fail(0, {}, 0, "is empty; its first line must name the columns: " + csv_column_names<Row>());
+      records_.fail(0, {}, 0, "is empty; its first line must name the columns: " + names_text<Row>());
     }
     width_ = records_.fields().size();
     for (std::size_t i = 0; i < width_; ++i) place_column(i, ignore_unknown_columns);
@@ -538,7 +638,7 @@ class CsvReader {
     if (column == column_count<Row>) {
       if (ignore_unknown_columns) return;
       records_.fail(1, name, field + 1,
-                    "is no column of the row, which has " + csv_column_names<Row>() +
+                    "is no column of the row, which has " + names_text<Row>() +
                         "; rename it, or set CsvOptions::ignore_unknown_columns");
     }
     if (place_[column] != nowhere) {
@@ -573,7 +673,7 @@ class CsvReader {
   }
 
   [[noreturn]] void refuse(const CsvField& field, std::size_t column, const std::string& expected) const {
-    const std::string found = field.absent() ? "is empty" : "found " + csv_quoted(field.text);
+    const std::string found = field.absent() ? "is empty" : "found " + excerpt(field.text);
     const std::string remedy = field.absent() ? "fill it in, or make the column a std::optional"
                                               : "correct the field, or change the type of the column";
     records_.fail(field.line, std::string(column_names<Row>[column]), place_[column] + 1,
@@ -595,12 +695,6 @@ class CsvReader {
 #include <ostream>
 
 namespace keyfold::detail {
-
-template <class T>
-concept CsvWritable = requires(const T& value) {
-  { csv_value<T>::text(value) } -> std::convertible_to<std::optional<std::string>>;
-  { csv_value<T>::expected() } -> std::convertible_to<std::string>;
-};
 
 /// Writes the header when it is made and then a record for each row. Requires: the stream outlives it.
 template <class Row>
@@ -686,7 +780,6 @@ class CsvWriter {
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <ranges>
 
 /// Optional header: CSV files (RFC 4180) as rows, and rows as CSV files. The first line names the columns, in
@@ -702,7 +795,7 @@ namespace keyfold {
 ///     };
 ///
 /// Known are bool, char, numbers, std::string, enums (by name where Boost.Describe knows them), durations,
-/// system-clock times no finer than microseconds, and std::optional of all these.
+/// system-clock times no finer than microseconds, calendar dates, and std::optional of all these.
 template <class T>
 struct csv_value;
 
@@ -714,65 +807,16 @@ struct CsvOptions {
   std::string_view line_end = "\n";     ///< for writing; reading takes LF and CRLF
 };
 
-/// The rows of a CSV file, read one at a time: an input range that a merge takes as its source.
-/// Thread safety: one thread. Iterators are invalid once the range is moved.
+/// The rows of a CSV file, read one at a time: an input range that a merge takes as its source, whose rows
+/// may be moved from. begin() and increments throw CsvError. Thread safety: one thread.
 template <class Row>
-class CsvRows {
- public:
-  class iterator {
-   public:
-    using iterator_concept = std::input_iterator_tag;
-    using iterator_category = std::input_iterator_tag;
-    using value_type = Row;
-    using difference_type = std::ptrdiff_t;
-    using reference = Row&;
-    using pointer = Row*;
-
-    iterator() = default;
-    explicit iterator(CsvRows& rows) : rows_(&rows) {}
-
-    /// The row, which may be moved from.
-    Row& operator*() const noexcept { return rows_->row_; }
-    iterator& operator++() {
-      rows_->advance();
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    bool operator==(std::default_sentinel_t /*end*/) const noexcept { return rows_->done_; }
-
-   private:
-    CsvRows* rows_ = nullptr;
-  };
-
-  explicit CsvRows(detail::CsvReader<Row> reader) : reader_(std::move(reader)) {}
-
-  /// Reads the first row; to be called once. Throws: CsvError, as incrementing the iterator does.
-  [[nodiscard]] iterator begin() {
-    advance();
-    return iterator(*this);
-  }
-  [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
-
- private:
-  void advance() { done_ = !reader_.read(row_); }
-
-  detail::CsvReader<Row> reader_;
-  Row row_{};
-  bool done_ = false;
-};
+using CsvRows = detail::RowRange<detail::CsvReader<Row>>;
 
 namespace detail {
 
 template <class Row>
 CsvRows<Row> make_rows(CsvRecords records, const CsvOptions& options) {
   return CsvRows<Row>({std::move(records), options.allow_missing_columns, options.ignore_unknown_columns});
-}
-
-template <class Row>
-std::vector<Row> all_rows(CsvRows<Row> rows) {
-  std::vector<Row> out;
-  for (Row& row : rows) out.push_back(std::move(row));
-  return out;
 }
 
 template <class Rows>
@@ -803,13 +847,13 @@ template <class Row>
 /// Returns: all rows, in order. Throws: CsvError for the first thing that is wrong.
 template <class Row>
 [[nodiscard]] std::vector<Row> read_csv(const std::filesystem::path& file, const CsvOptions& options = {}) {
-  return detail::all_rows(csv_rows<Row>(file, options));
+  return detail::all_of(csv_rows<Row>(file, options));
 }
 
 template <class Row>
 [[nodiscard]] std::vector<Row> read_csv(std::istream& stream, std::string name = "<stream>",
                                         const CsvOptions& options = {}) {
-  return detail::all_rows(csv_rows<Row>(stream, std::move(name), options));
+  return detail::all_of(csv_rows<Row>(stream, std::move(name), options));
 }
 
 /// Writes a line of column names and a line for each row; read_csv reads the same rows back.

@@ -94,6 +94,10 @@ struct Constraint;
 template <class Target, class Source, class Feed>
 class ApplyChanges;
 
+// shared_table.hpp
+template <class Shared>
+class SharedTable;
+
 // table.hpp
 struct TableOptions;
 template <class Row, class KeySpec, class... Indexes>
@@ -395,6 +399,12 @@ constexpr bool equal_values(const A& a, const B& b) {
   }
 }
 
+/// Whether equal_values() has an answer for the two types.
+template <class A, class B>
+concept HaveEquality = std::same_as<A, std::nullopt_t> || std::same_as<B, std::nullopt_t> ||
+                       (StringLike<unwrap_optional_t<A>> && StringLike<unwrap_optional_t<B>>) ||
+                       requires(const unwrap_optional_t<A>& a, const unwrap_optional_t<B>& b) { a == b; };
+
 template <class A, class B>
 constexpr bool less_values(const A& a, const B& b);
 
@@ -686,6 +696,11 @@ concept AdlText = requires(const T& value) {
   { to_string(value) } -> std::convertible_to<std::string>;
 };
 
+/// Not a filesystem path, say, which is made of paths without an end.
+template <class T>
+concept RangeOfOthers =
+    std::ranges::input_range<const T> && !std::same_as<std::ranges::range_value_t<const T>, T>;
+
 enum class Style : std::uint8_t {
   plain,   ///< as a table cell: text unquoted
   literal  ///< as SQL would write it: text, characters and times in single quotes
@@ -799,6 +814,8 @@ void append_value(std::string& out, const T& value, Style style) {
     out += to_string(value);
   } else if constexpr (std::convertible_to<const T&, std::string_view> && !std::same_as<T, std::nullptr_t>) {
     detail::append_text(out, static_cast<std::string_view>(value), style);
+  } else if constexpr (std::convertible_to<const T&, std::string> && !std::same_as<T, std::nullptr_t>) {
+    detail::append_text(out, std::string(value), style);
   } else if constexpr (Arithmetic<T>) {
     detail::append_number(out, +value);
   } else if constexpr (std::is_enum_v<T>) {
@@ -817,7 +834,7 @@ void append_value(std::string& out, const T& value, Style style) {
     detail::append_list(out, value);
   } else if constexpr (is_variant_v<T>) {
     std::visit([&](const auto& alternative) { detail::append_value(out, alternative, style); }, value);
-  } else if constexpr (std::ranges::input_range<const T>) {
+  } else if constexpr (RangeOfOthers<T>) {
     const char* separator = "[";
     for (const auto& element : value) {
       out += separator;
@@ -1057,23 +1074,27 @@ class ColumnMask {
 
 namespace detail {
 
-/// A row as "(id: 1, status: 'new')" for messages, cut to a line; empty for rows without a column list.
+/// Appends a row as "(id: 1, status: 'new')"; nothing for rows without a column list.
 template <class Row>
-std::string row_text(const Row& row) {
-  constexpr std::size_t limit = 300;
-  std::string out;
+void append_row(std::string& out, [[maybe_unused]] const Row& row) {
   if constexpr (HasColumns<Row>) {
     detail::for_each_column<Row>([&]<auto Member, std::size_t I>() {
-      out += out.empty() ? "(" : ", ";
+      out += I == 0 ? "(" : ", ";
       out += member_name<Member>;
       out += ": ";
       detail::append_value(out, detail::read<Member>(row), Style::literal);
     });
-    if (out.size() > limit) out.replace(limit, std::string::npos, "...");
     out += ')';
-  } else {
-    static_cast<void>(row);
   }
+}
+
+/// That for messages, cut to a line.
+template <class Row>
+std::string row_text(const Row& row) {
+  constexpr std::size_t limit = 300;
+  std::string out;
+  detail::append_row(out, row);
+  if (out.size() > limit + 1) out.replace(limit, std::string::npos, "...)");
   return out;
 }
 
@@ -1291,14 +1312,14 @@ class ValueOutOfRange : public Error {
   std::string column;
 };
 
-/// A condition, assignment or callback wrote to the table whose write it is part of.
+/// A condition, assignment or callback wrote to the table whose write, or read(), it is part of.
 class ReentrantWrite : public Error {
  public:
   ReentrantWrite()
       : Error(
-            "this table is in the middle of another write; conditions, assignments and source ranges may "
-            "read "
-            "the table but not write to it") {}
+            "this table is in the middle of another write, or is being read by this thread; conditions, "
+            "assignments, source ranges and what SharedTable::read() is given may read the table but not "
+            "write to it") {}
 };
 
 /// A version that can no longer be read was asked for.
@@ -1743,6 +1764,17 @@ struct Comparison : BinaryNode<A, B> {
   }
 };
 
+/// Text whose + and - would be arithmetic of pointers; a class has operators of its own.
+template <class T>
+concept TextPointer = StringLike<T> && !std::is_class_v<T>;
+
+template <class Operation, class A, class B>
+struct check_arithmetic {
+  static_assert(std::is_invocable_v<Operation, const A&, const B&> && !TextPointer<A> && !TextPointer<B>,
+                "keyfold: the two sides of an arithmetic operator have types without it");
+  static constexpr bool value = true;
+};
+
 struct Plus {
   static constexpr std::string_view symbol = "+";
   template <class A, class B>
@@ -1752,6 +1784,7 @@ struct Plus {
       out += detail::as_text(b);
       return out;
     } else {
+      static_assert(check_arithmetic<std::plus<>, A, B>::value);
       return detail::with_common_type(a, b, [](const auto& x, const auto& y) { return x + y; });
     }
   }
@@ -1760,6 +1793,7 @@ struct Minus {
   static constexpr std::string_view symbol = "-";
   template <class A, class B>
   static constexpr auto apply(const A& a, const B& b) {
+    static_assert(check_arithmetic<std::minus<>, A, B>::value);
     return detail::with_common_type(a, b, [](const auto& x, const auto& y) { return x - y; });
   }
 };
@@ -1767,6 +1801,7 @@ struct Times {
   static constexpr std::string_view symbol = "*";
   template <class A, class B>
   static constexpr auto apply(const A& a, const B& b) {
+    static_assert(check_arithmetic<std::multiplies<>, A, B>::value);
     return detail::with_common_type(a, b, [](const auto& x, const auto& y) { return x * y; });
   }
 };
@@ -1795,19 +1830,34 @@ struct Arithmetics : BinaryNode<A, B> {
   }
 };
 
+/// Whether a value, or the one in an optional, says true or false. A function would always say true.
+template <class T>
+concept Truth = std::is_constructible_v<bool, unwrap_optional_t<T>> && !StringLike<unwrap_optional_t<T>> &&
+                !requires(const unwrap_optional_t<T>& value) {
+                  requires std::is_function_v<std::remove_pointer_t<decltype(+value)>>;
+                };
+
+template <class T>
+struct check_logic_operand {
+  static_assert(Truth<T>,
+                "keyfold: an operand of a logical operator must be true or false; compare the value with "
+                "something, and give a callable as the whole condition");
+  static constexpr bool value = true;
+};
+
 /// Whether a condition holds: unknown does not.
-template <class Truth>
-constexpr bool is_true(const Truth& truth) {
-  if constexpr (is_optional_v<Truth>) {
+template <class T>
+constexpr bool is_true(const T& truth) {
+  if constexpr (is_optional_v<T>) {
     return truth.has_value() && static_cast<bool>(*truth);
   } else {
     return static_cast<bool>(truth);
   }
 }
 
-template <class Truth>
-constexpr bool is_false(const Truth& truth) {
-  if constexpr (is_optional_v<Truth>) {
+template <class T>
+constexpr bool is_false(const T& truth) {
+  if constexpr (is_optional_v<T>) {
     return truth.has_value() && !static_cast<bool>(*truth);
   } else {
     return !static_cast<bool>(truth);
@@ -1835,6 +1885,7 @@ struct Logic : BinaryNode<A, B> {
     constexpr bool settled_by = Operation::settled_by;
     using X = std::remove_cvref_t<decltype(a(rows))>;
     using Y = std::remove_cvref_t<decltype(b(rows))>;
+    static_assert(check_logic_operand<X>::value && check_logic_operand<Y>::value);
     if constexpr (is_optional_v<X> || is_optional_v<Y>) {
       const X& x = a(rows);
       if (settles<settled_by>(x)) return std::optional<bool>(settled_by);
@@ -1850,8 +1901,8 @@ struct Logic : BinaryNode<A, B> {
   void print(std::string& out) const { detail::print_infix(out, a, Operation::symbol, b); }
 
  private:
-  template <bool value, class Truth>
-  static constexpr bool settles(const Truth& truth) {
+  template <bool value, class T>
+  static constexpr bool settles(const T& truth) {
     return value ? detail::is_true(truth) : detail::is_false(truth);
   }
 };
@@ -1871,6 +1922,7 @@ struct Not : UnaryNode<A> {
   template <class Rows>
   constexpr auto operator()(const Rows& rows) const {
     using X = std::remove_cvref_t<decltype(a(rows))>;
+    static_assert(check_logic_operand<X>::value);
     if constexpr (is_optional_v<X>) {
       const X& x = a(rows);
       return x ? std::optional<bool>(!static_cast<bool>(*x)) : std::nullopt;
@@ -1907,27 +1959,49 @@ struct Same : BinaryNode<A, B> {
 
   template <class Rows>
   constexpr bool operator()(const Rows& rows) const {
-    return detail::equal_values(a(rows), b(rows));
+    return compare(a(rows), b(rows));
   }
   void print(std::string& out) const { detail::print_infix(out, a, "IS NOT DISTINCT FROM", b); }
+
+ private:
+  template <class X, class Y>
+  static constexpr bool compare(const X& x, const Y& y) {
+    static_assert(HaveEquality<X, Y>, "keyfold: the two sides of same() have types without a common ==");
+    return detail::equal_values(x, y);
+  }
 };
 
-/// A type for either of two values: text is copied, and integers of either sign keep their value.
-template <class X, class Y>
-struct chosen_type {
-  using type = std::common_type_t<X, Y>;
+template <class T>
+struct is_literal : std::false_type {};
+template <class T>
+struct is_literal<Literal<T>> : std::true_type {
+  using type = T;
 };
-template <class X, class Y>
-  requires(StringLike<X> && StringLike<Y>)
-struct chosen_type<X, Y> {
-  using type = std::string;
-};
-template <std::integral X, std::integral Y>
-  requires(std::is_signed_v<X> != std::is_signed_v<Y> &&
-           std::max(sizeof(X), sizeof(Y)) < sizeof(std::int64_t))
-struct chosen_type<X, Y> {
-  using type = std::int64_t;
-};
+
+/// A type for the value of either operand, A of type X or B of type Y. Text is copied. Integers keep their
+/// value; where no type holds those of both, a literal is brought to the sign of the other operand.
+template <class A, class B, class X, class Y>
+constexpr auto chosen_type() {
+  if constexpr (StringLike<X> && StringLike<Y>) {
+    return std::type_identity<std::string>();
+  } else if constexpr (std::integral<X> && std::integral<Y> && std::is_signed_v<X> != std::is_signed_v<Y>) {
+    using Unsigned = std::conditional_t<std::is_signed_v<X>, Y, X>;
+    if constexpr (sizeof(Unsigned) < sizeof(std::int64_t)) {
+      return std::type_identity<std::int64_t>();
+    } else {
+      static_assert(is_literal<A>::value || is_literal<B>::value,
+                    "keyfold: no integer type holds the signed and the unsigned operand of coalesce(); "
+                    "bring them to one type in a callable");
+      using Kept = std::conditional_t<is_literal<A>::value, Y, X>;
+      return std::type_identity<std::conditional_t<std::is_signed_v<Kept>, std::int64_t, std::uint64_t>>();
+    }
+  } else {
+    static_assert(
+        requires { typename std::common_type_t<X, Y>; },
+        "keyfold: the operands of coalesce() have no common type");
+    return std::common_type<X, Y>();
+  }
+}
 
 template <class A, class B>
 struct Coalesce : BinaryNode<A, B> {
@@ -1949,7 +2023,7 @@ struct Coalesce : BinaryNode<A, B> {
  private:
   template <class X, class Y>
   static constexpr auto choose(const X& x, const Y& y) {
-    using Value = typename chosen_type<unwrap_optional_t<X>, unwrap_optional_t<Y>>::type;
+    using Value = typename decltype(chosen_type<A, B, unwrap_optional_t<X>, unwrap_optional_t<Y>>())::type;
     using Result = std::conditional_t<is_optional_v<Y>, std::optional<Value>, Value>;
     if (detail::has_value(x)) return Result(chosen<Value>(detail::value_of(x)));
     if (detail::has_value(y)) return Result(chosen<Value>(detail::value_of(y)));
@@ -2170,9 +2244,8 @@ constexpr void check_condition() {
   } else if constexpr (Expression<Condition>) {
     detail::check_sides<kind, Condition, Target, Source>();
     if constexpr (Condition::template fits<Target, Source>) {
-      static_assert(
-          std::is_constructible_v<bool, unwrap_optional_t<value_in_t<Condition, Scope<Target, Source>>>>,
-          "keyfold: a condition must be true or false; compare the value with something");
+      static_assert(Truth<value_in_t<Condition, Scope<Target, Source>>>,
+                    "keyfold: a condition must be true or false; compare the value with something");
     }
   } else if constexpr (!std::same_as<Condition, Always>) {
     constexpr bool callable = takes_rows<kind, Condition, Target, Source>();
@@ -2191,8 +2264,7 @@ constexpr void check_condition() {
     if constexpr (callable) {
       using Result = decltype(detail::call<kind>(std::declval<const Condition&>(),
                                                  std::declval<Scope<Target, Source>&>()));
-      static_assert(std::is_constructible_v<bool, unwrap_optional_t<std::remove_cvref_t<Result>>>,
-                    "keyfold: a callable condition must return bool");
+      static_assert(Truth<std::remove_cvref_t<Result>>, "keyfold: a callable condition must return bool");
     }
   }
 }
@@ -2220,13 +2292,6 @@ void print_condition(std::string& out, const Condition& condition) {
 }
 
 // --- Assignments
-
-template <class T>
-struct is_literal : std::false_type {};
-template <class T>
-struct is_literal<Literal<T>> : std::true_type {
-  using type = T;
-};
 
 /// A right-hand side that is a callable for the rows of its clause.
 template <ClauseKind kind, class Value, class Target, class Source>
@@ -2570,6 +2635,170 @@ struct Clause {
 
 // detail/key_index
 
+// detail/arena
+
+#include <memory_resource>
+#include <new>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+/// Memory that is taken from the front of larger pieces.
+namespace keyfold::detail {
+
+/// Has the system provide pages now and together, for two thirds of what it costs to touch one after the
+/// other. Where it cannot, nothing happens.
+inline void populate([[maybe_unused]] std::byte* begin, [[maybe_unused]] std::byte* end) noexcept {
+#if defined(MADV_POPULATE_WRITE)
+  constexpr std::uintptr_t page = 4096;
+  const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(begin) + page - 1) / page * page;
+  const std::uintptr_t last = reinterpret_cast<std::uintptr_t>(end) / page * page;
+  if (first < last)
+    static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE));
+#endif
+}
+
+/// A piece of memory that is taken from the front to the back.
+class Stretch {
+ public:
+  Stretch(std::byte* begin, std::byte* end) noexcept : top_(begin), populated_(begin), end_(end) {}
+
+  /// Null if there is no room.
+  std::byte* take(std::size_t bytes, std::size_t alignment) noexcept {
+    const std::uintptr_t at =
+        (reinterpret_cast<std::uintptr_t>(top_) + alignment - 1) / alignment * alignment;
+    const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(end_);
+    if (at > end || bytes > end - at) return nullptr;
+    std::byte* taken = top_ + (at - reinterpret_cast<std::uintptr_t>(top_));
+    top_ = taken + bytes;
+    if (top_ > populated_) populate_to_top();
+    return taken;
+  }
+
+  /// Undoes the last take.
+  void put_back(std::byte* taken, std::size_t bytes) noexcept {
+    if (taken + bytes == top_) top_ = taken;
+  }
+
+  std::size_t left() const noexcept { return static_cast<std::size_t>(end_ - top_); }
+
+ private:
+  static constexpr std::size_t step = 64 * 1024;
+
+  // Ahead of the top, but not where there is little: a small table is not to touch what it does not need.
+  void populate_to_top() noexcept {
+    std::byte* const from = std::exchange(populated_, top_ + std::min(left(), step));
+    if (static_cast<std::size_t>(end_ - from) >= step) detail::populate(from, populated_);
+  }
+
+  std::byte* top_;
+  std::byte* populated_;
+  std::byte* end_;
+};
+
+/// A piece of memory that several blocks are in, with this at its front. Given back when the last of them
+/// goes.
+class Segment {
+ public:
+  static Segment* make(std::pmr::memory_resource& memory, std::size_t bytes, std::size_t alignment) {
+    const std::size_t size = sizeof(Segment) + bytes + alignment;
+    return ::new (memory.allocate(size, alignof(Segment))) Segment(memory, size);
+  }
+
+  void use() noexcept { ++users_; }
+  void leave() noexcept {
+    if (--users_ == 0) memory_.deallocate(this, size_, alignof(Segment));
+  }
+
+  Stretch room;
+
+ private:
+  Segment(std::pmr::memory_resource& memory, std::size_t size) noexcept
+      : room(reinterpret_cast<std::byte*>(this + 1), reinterpret_cast<std::byte*>(this) + size),
+        memory_(memory),
+        size_(size) {}
+
+  std::pmr::memory_resource& memory_;
+  std::size_t size_;
+  std::size_t users_ = 1;
+};
+
+/// A block of an Arena, which may be gone before it.
+class ArenaBlock {
+ public:
+  ArenaBlock() = default;
+  /// Takes over a use of the segment.
+  ArenaBlock(Segment& segment, std::byte* data, std::size_t size) noexcept
+      : segment_(&segment), data_(data), size_(size) {}
+  ArenaBlock(ArenaBlock&& other) noexcept
+      : segment_(std::exchange(other.segment_, nullptr)),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
+  ArenaBlock& operator=(ArenaBlock other) noexcept {
+    std::swap(segment_, other.segment_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~ArenaBlock() {
+    if (segment_ == nullptr) return;
+    segment_->room.put_back(data_, size_);
+    segment_->leave();
+  }
+
+  std::byte* data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  Segment* segment_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Small blocks one behind the other in segments; a large one has a segment of its own. A segment goes when
+/// its last block goes. Not synchronised: blocks of one arena are made and destroyed by one thread at a time.
+class Arena {
+ public:
+  explicit Arena(std::pmr::memory_resource& memory) noexcept : memory_(&memory) {}
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena() {
+    if (current_ != nullptr) current_->leave();
+  }
+
+  /// Throws what the memory resource throws.
+  ArenaBlock allocate(std::size_t bytes, std::size_t alignment) {
+    if (bytes == 0) return {};
+    if (bytes > largest / 4) return in(*Segment::make(*memory_, bytes, alignment), bytes, alignment);
+    std::byte* data = current_ == nullptr ? nullptr : current_->room.take(bytes, alignment);
+    if (data == nullptr) {
+      while (next_ < bytes * 4) next_ *= 2;
+      Segment* fresh = Segment::make(*memory_, next_, alignment);
+      if (current_ != nullptr) current_->leave();
+      current_ = fresh;
+      next_ = std::min(next_ * 2, largest);
+      data = current_->room.take(bytes, alignment);
+    }
+    current_->use();
+    return {*current_, data, bytes};
+  }
+
+ private:
+  static constexpr std::size_t smallest = 512;
+  static constexpr std::size_t largest = 64 * 1024;
+
+  static ArenaBlock in(Segment& segment, std::size_t bytes, std::size_t alignment) noexcept {
+    return {segment, segment.room.take(bytes, alignment), bytes};
+  }
+
+  std::pmr::memory_resource* memory_;
+  Segment* current_ = nullptr;
+  std::size_t next_ = smallest;
+};
+
+}  // namespace keyfold::detail
+
 // detail/prefetch
 
 namespace keyfold::detail {
@@ -2587,9 +2816,18 @@ inline void prefetch_to_write(const void* address) noexcept {
   asm volatile("");
 }
 
+/// The first and the last byte of an object: all of it, if it is not larger than two cache lines.
+template <class Object>
+void prefetch_object(const Object& object) noexcept {
+  const auto* bytes = reinterpret_cast<const char*>(&object);
+  detail::prefetch(bytes);
+  detail::prefetch(bytes + sizeof(Object) - 1);
+}
+
 }  // namespace keyfold::detail
 
 #include <cassert>
+#include <cstring>
 #include <span>
 
 namespace keyfold::detail {
@@ -2601,29 +2839,42 @@ struct Hashed {
   Item* item = nullptr;
 };
 
-/// An open-addressing index from 64-bit hashes to items that live elsewhere. Linear probing with
-/// backward-shift deletion (Knuth, The Art of Computer Programming 3, 6.4, algorithm R), so there are no
-/// tombstones.
+/// An index from 64-bit hashes to items that live elsewhere: extendible hashing (Fagin, Nievergelt, Pippenger
+/// and Strong, ACM TODS 4, 1979). The high bits of a hash choose a segment, the low bits a place in it.
+/// Within a segment, linear probing with backward-shift deletion (Knuth, The Art of Computer Programming
+/// 3, 6.4, algorithm R), so there are no tombstones.
 ///
-/// It grows step by step: after a growth the items of the old array move over a few at each insertion, whole
-/// runs at a time, so that no single insertion pays for a rehash.
+/// A segment that fills up doubles until it has 64 KiB, and then splits in two. So the index grows a little
+/// at a time: no insertion pays for a rehash of the whole.
 ///
-/// Only reserve() allocates; the rest is noexcept but for the caller's equality. Several items may have one
-/// hash, and even one key: that is the caller's business, and lets a write swap keys in any order.
+/// Only add() and the functions that make room allocate; the rest is noexcept but for the caller's equality.
+/// Several items may have one hash, and even one key: that is the caller's business, and lets a write swap
+/// keys in any order.
 template <class Item>
 class KeyIndex {
  public:
+  explicit KeyIndex(std::pmr::memory_resource& memory = *std::pmr::get_default_resource()) noexcept
+      : directory_(&memory), segments_(&memory) {}
+  KeyIndex(const KeyIndex&) = delete;
+  KeyIndex& operator=(const KeyIndex&) = delete;
+  ~KeyIndex() { clear(); }
+
   /// The item with this hash for which `equal(item)`, or null.
   template <class Equal>
   Item* find(std::uint64_t hash, Equal equal) const {
-    Item* item = find_in(current_, hash, equal);
-    return item != nullptr ? item : find_in(previous_, hash, equal);
+    if (directory_.empty()) return nullptr;
+    const Table table = table_of(hash);
+    for (std::size_t at = hash & table.mask; table.entries[at].item != nullptr; at = (at + 1) & table.mask) {
+      if (table.entries[at].hash == hash && equal(*table.entries[at].item)) return table.entries[at].item;
+    }
+    return nullptr;
   }
 
   /// Starts loading what find(hash) reads first.
   void prefetch(std::uint64_t hash) const noexcept {
-    if (!current_.empty()) detail::prefetch(&current_[home(current_, hash)]);
-    if (!previous_.empty()) detail::prefetch(&previous_[home(previous_, hash)]);
+    if (directory_.empty()) return;
+    const Table table = table_of(hash);
+    detail::prefetch(&table.entries[hash & table.mask]);
   }
 
   /// The first item that find(hash) would compare: worth a prefetch, no answer.
@@ -2631,172 +2882,320 @@ class KeyIndex {
     return find(hash, [](const Item&) { return true; });
   }
 
-  /// Gives memory back when less than an eighth of it is in use. Throws std::bad_alloc; strong guarantee.
-  void shrink() {
-    if (size_ >= current_.size() / 8) return;
-    std::size_t capacity = minimum_capacity;
-    while (limit(capacity) < size_ * 2) capacity *= 2;
-    if (capacity >= current_.size()) return;
-    Entries smaller(size_ == 0 ? 0 : capacity);
-    migrate(previous_.size());
-    current_.swap(smaller);
-    for (const Entry& entry : smaller) {
-      if (entry.item != nullptr) place(entry.hash, entry.item);
+  /// Makes insertions of these hashes free of allocation, until something else is inserted.
+  /// `for_each_hash(visit)` calls `visit(hash)` for each of the `count`, and may be called several times.
+  /// Throws what the memory resource throws; strong guarantee.
+  template <class ForEachHash>
+  void reserve(std::size_t count, ForEachHash for_each_hash) {
+    if (count == 0) return;
+    presize(count);
+    while (true) {
+      crowded_.clear();
+      ++round_;
+      for_each_hash([&](std::uint64_t hash) { expect(hash); });
+      if (crowded_.empty()) return;
+      for (const std::uint64_t hash : crowded_) grow(hash);
     }
   }
+  /// Likewise, for one.
+  void reserve(std::uint64_t hash) {
+    presize(1);
+    while (segment_of(hash).is_full()) grow(hash);
+  }
 
-  /// Makes the next `additional` insertions free of allocation. Throws std::bad_alloc; strong guarantee.
-  void reserve(std::size_t additional) {
-    const std::size_t wanted = size_ + additional;
-    if (wanted <= limit(current_.size())) return;
-    std::size_t capacity = current_.empty() ? minimum_capacity : current_.size() * 2;
-    while (limit(capacity) < wanted) capacity *= 2;
-    std::vector<Entry> larger(capacity);
-    migrate(previous_.size());
-    previous_ = std::exchange(current_, std::move(larger));
-    cursor_ = 0;
-    left_ = previous_.size();
+  /// Makes an empty index as large as so many items will need. Throws what the memory resource throws; strong
+  /// guarantee.
+  void presize(std::size_t count) {
+    if (count == 0 || !directory_.empty()) return;
+    std::size_t capacity = smallest;
+    while (capacity < full && limit(capacity) < count) capacity *= 2;
+    unsigned depth = 0;
+    while ((limit(capacity) / 8 * 7) << depth < count && capacity == full) ++depth;
+    build(depth, capacity);
   }
 
   /// Requires: reserved room.
   void insert(std::uint64_t hash, Item* item) noexcept {
-    assert(size_ < limit(current_.size()));
-    place(hash, item);
+    const Table& table = table_of(hash);
+    assert(!segments_[table.segment].is_full());
+    place(table.entries, table.mask, {hash, item});
+    ++segments_[table.segment].used;
     ++size_;
-    migrate(positions_per_insert);
   }
 
-  /// Inserts items by their places, so that memory is walked from the front to the back: a place found by
-  /// chance costs a search of the page tables. Returns an item for which `equal(item, other)` holds with one
-  /// that is there, or null. Requires: reserved room; an index that has not grown since it was empty;
-  /// `sorted` as large as `items`.
+  /// Throws what the memory resource throws; strong guarantee.
+  void add(std::uint64_t hash, Item* item) {
+    reserve(hash);
+    insert(hash, item);
+  }
+
+  /// Adds the item, unless there is one with this hash for which `equal(other)`; returns that one, or null.
+  /// Throws what the memory resource and `equal` throw; strong guarantee.
   template <class Equal>
-  Item* insert_new(std::span<const Hashed<Item>> items, std::span<Hashed<Item>> sorted, Equal equal) {
-    if (items.empty()) return nullptr;
-    assert(previous_.empty() && size_ + items.size() <= limit(current_.size()));
+  Item* add_if_new(std::uint64_t hash, Item* item, Equal equal) {
+    reserve(hash);
+    const Table table = table_of(hash);
+    std::size_t at = hash & table.mask;
+    for (; table.entries[at].item != nullptr; at = (at + 1) & table.mask) {
+      if (table.entries[at].hash == hash && equal(*table.entries[at].item)) return table.entries[at].item;
+    }
+    table.entries[at] = {hash, item};
+    ++segments_[table.segment].used;
+    ++size_;
+    return nullptr;
+  }
+
+  /// Adds items in the order of their places, so that memory is walked from the front to the back: a place
+  /// found by chance costs a search of the page tables. Returns an item for which `equal(item, other)` holds
+  /// with one that is there, or null. Requires: `sorted` as large as `items`. Throws what the memory resource
+  /// and `equal` throw.
+  template <class Equal>
+  Item* add_new(std::span<const Hashed<Item>> items, std::span<Hashed<Item>> sorted, Equal equal) {
     sort_by_place(items, sorted);
-    for (const Hashed<Item>& added : sorted.first(items.size())) {
-      std::size_t at = home(current_, added.hash);
-      for (; current_[at].item != nullptr; at = next(current_, at)) {
-        if (current_[at].hash == added.hash && equal(*added.item, *current_[at].item)) return added.item;
-      }
-      current_[at] = added;
-      ++size_;
+    for (const Entry& added : sorted.first(items.size())) {
+      const auto is_same = [&](const Item& other) { return equal(*added.item, other); };
+      if (add_if_new(added.hash, added.item, is_same) != nullptr) return added.item;
     }
     return nullptr;
   }
 
   /// Requires: the item is in the index with this hash.
   void erase(std::uint64_t hash, const Item* item) noexcept {
-    auto& table = entry_of(current_, hash, item) != nullptr ? current_ : previous_;
-    close_gap(table, static_cast<std::size_t>(entry_of(table, hash, item) - table.data()));
+    const Table& table = table_of(hash);
+    close_gap(table, static_cast<std::size_t>(&entry_of(table, hash, item) - table.entries));
+    --segments_[table.segment].used;
     --size_;
   }
 
   /// Lets `to` stand where `from` stood. Requires: `from` is in the index with this hash.
   void replace(std::uint64_t hash, const Item* from, Item* to) noexcept {
-    Entry* entry = entry_of(current_, hash, from);
-    if (entry == nullptr) entry = entry_of(previous_, hash, from);
-    assert(entry != nullptr);
-    entry->item = to;
+    entry_of(table_of(hash), hash, from).item = to;
   }
 
   /// Calls `visit(hash, item)` for every item, in no particular order.
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const Entries* table : {&current_, &previous_}) {
-      for (const Entry& entry : *table) {
-        if (entry.item != nullptr) visit(entry.hash, *entry.item);
-      }
-    }
+    for (const Segment& segment : segments_)
+      segment.for_each([&](const Entry& entry) { visit(entry.hash, *entry.item); });
+  }
+
+  /// Gives memory back when less than an eighth of it is in use. Throws what the memory resource throws;
+  /// strong guarantee.
+  void shrink() {
+    if (size_ >= places_ / 8) return;
+    KeyIndex smaller(memory());
+    smaller.reserve(size_, [&](auto visit) { for_each([&](std::uint64_t hash, Item&) { visit(hash); }); });
+    for_each([&](std::uint64_t hash, Item& item) { smaller.insert(hash, &item); });
+    swap(smaller);
   }
 
   std::size_t size() const noexcept { return size_; }
-  std::size_t bytes() const noexcept { return (current_.capacity() + previous_.capacity()) * sizeof(Entry); }
+  std::size_t bytes() const noexcept {
+    return places_ * sizeof(Entry) + directory_.capacity() * sizeof(Table) +
+           segments_.capacity() * sizeof(Segment);
+  }
 
  private:
-  using Entry = Hashed<Item>;          // item null: free
-  using Entries = std::vector<Entry>;  // its size is a power of two, or 0
+  using Entry = Hashed<Item>;  // item null: free
 
-  static constexpr std::size_t minimum_capacity = 16;
-  static constexpr std::size_t positions_per_insert = 16;  // of the old array, moved at each insertion
+  /// What a search needs of a segment.
+  struct Table {
+    Entry* entries = nullptr;
+    std::uint32_t mask = 0;
+    std::uint32_t segment = 0;
+  };
 
-  // Three quarters full at the most. The old array, as full as that, has moved long before the new one fills
-  // up.
+  struct Segment {
+    bool is_full() const noexcept { return used == limit(capacity); }
+    template <class Visit>
+    void for_each(Visit visit) const {
+      for (std::size_t at = 0; at < capacity; ++at) {
+        if (entries[at].item != nullptr) visit(entries[at]);
+      }
+    }
+
+    Entry* entries;
+    std::size_t capacity;  // a power of two
+    unsigned depth;        // of the high bits of a hash, so many are the same for all its items
+    std::size_t used = 0;
+    std::uint64_t round = 0;   // of reserve(), in which...
+    std::size_t expected = 0;  // ...so many more are expected
+  };
+
+  static constexpr std::size_t smallest = 16;
+  static constexpr std::size_t full = 4096;  // places of a segment that splits rather than grows: 64 KiB
+
+  // Three quarters full at the most.
   static constexpr std::size_t limit(std::size_t capacity) noexcept { return capacity / 4 * 3; }
 
-  static std::size_t home(const Entries& table, std::uint64_t hash) noexcept {
-    return hash & (table.size() - 1);
-  }
-  static std::size_t next(const Entries& table, std::size_t at) noexcept {
-    return (at + 1) & (table.size() - 1);
+  std::pmr::memory_resource& memory() const noexcept { return *directory_.get_allocator().resource(); }
+
+  std::size_t number_of(std::uint64_t hash) const noexcept { return (hash >> 1U) >> (63U - depth_); }
+  const Table& table_of(std::uint64_t hash) const noexcept { return directory_[number_of(hash)]; }
+  Segment& segment_of(std::uint64_t hash) noexcept { return segments_[table_of(hash).segment]; }
+
+  static Entry& entry_of(const Table& table, std::uint64_t hash, const Item* item) noexcept {
+    std::size_t at = hash & table.mask;
+    while (table.entries[at].item != item) at = (at + 1) & table.mask;
+    return table.entries[at];
   }
 
-  template <class Equal>
-  static Item* find_in(const Entries& table, std::uint64_t hash, Equal& equal) {
-    if (table.empty()) return nullptr;
-    for (std::size_t at = home(table, hash); table[at].item != nullptr; at = next(table, at)) {
-      if (table[at].hash == hash && equal(*table[at].item)) return table[at].item;
+  static void place(Entry* entries, std::size_t mask, const Entry& entry) noexcept {
+    std::size_t at = entry.hash & mask;
+    while (entries[at].item != nullptr) at = (at + 1) & mask;
+    entries[at] = entry;
+  }
+
+  static void close_gap(const Table& table, std::size_t gap) noexcept {
+    Entry* const entries = table.entries;
+    const std::size_t mask = table.mask;
+    for (std::size_t at = (gap + 1) & mask; entries[at].item != nullptr; at = (at + 1) & mask) {
+      const std::size_t from_home = (at - entries[at].hash) & mask;
+      const std::size_t from_gap = (at - gap) & mask;
+      if (from_home >= from_gap) {
+        entries[gap] = entries[at];
+        gap = at;
+      }
     }
-    return nullptr;
+    entries[gap] = {};
   }
 
-  static Entry* entry_of(Entries& table, std::uint64_t hash, const Item* item) noexcept {
-    if (table.empty()) return nullptr;
-    std::size_t at = home(table, hash);
-    while (table[at].item != nullptr && table[at].item != item) at = next(table, at);
-    return table[at].item != nullptr ? &table[at] : nullptr;
-  }
-
-  // By the highest bits of the place only.
-  void sort_by_place(std::span<const Entry> items, std::span<Entry> sorted) const noexcept {
-    constexpr std::size_t digit_bits = 8;
-    const std::size_t place_bits = std::bit_width(current_.size()) - 1;
-    const std::size_t shift = std::max(place_bits, digit_bits) - digit_bits;
-    const auto digit = [&](const Entry& entry) { return home(current_, entry.hash) >> shift; };
-    std::array<std::size_t, (std::size_t{1} << digit_bits) + 1> starts{};
+  // By the highest bits of the hash only.
+  static void sort_by_place(std::span<const Entry> items, std::span<Entry> sorted) noexcept {
+    const auto digit = [](const Entry& entry) { return entry.hash >> 56U; };
+    std::array<std::size_t, 257> starts{};
     for (const Entry& entry : items) ++starts[digit(entry) + 1];
     for (std::size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
     for (const Entry& entry : items) sorted[starts[digit(entry)]++] = entry;
   }
 
-  void place(std::uint64_t hash, Item* item) noexcept {
-    std::size_t at = home(current_, hash);
-    while (current_[at].item != nullptr) at = next(current_, at);
-    current_[at] = {hash, item};
-  }
+  // --- Room
 
-  static void close_gap(Entries& table, std::size_t gap) noexcept {
-    const std::size_t mask = table.size() - 1;
-    for (std::size_t at = next(table, gap); table[at].item != nullptr; at = next(table, at)) {
-      const std::size_t from_home = (at - home(table, table[at].hash)) & mask;
-      const std::size_t from_gap = (at - gap) & mask;
-      if (from_home >= from_gap) {
-        table[gap] = table[at];
-        gap = at;
-      }
+  void expect(std::uint64_t hash) {
+    Segment& segment = segment_of(hash);
+    if (segment.round != round_) {
+      segment.round = round_;
+      segment.expected = 0;
     }
-    table[gap] = {};
+    ++segment.expected;
+    if (segment.used + segment.expected == limit(segment.capacity) + 1) crowded_.push_back(hash);
   }
 
-  // Stops only where a run ends, so that what is left in the old array can still be found by probing.
-  void migrate(std::size_t positions) noexcept {
-    for (; left_ != 0 && (positions != 0 || previous_[cursor_].item != nullptr); --left_) {
-      if (Entry& entry = previous_[cursor_]; entry.item != nullptr) {
-        place(entry.hash, entry.item);
-        entry = {};
-      }
-      cursor_ = next(previous_, cursor_);
-      if (positions != 0) --positions;
+  Segment make_segment(std::size_t capacity, unsigned depth) {
+    const std::size_t bytes = capacity * sizeof(Entry);
+    auto* entries = static_cast<std::byte*>(memory().allocate(bytes, entry_alignment));
+    if (capacity == full) detail::populate(entries, entries + bytes);
+    return {static_cast<Entry*>(std::memset(entries, 0, bytes)), capacity, depth};
+  }
+  void release(const Segment& segment) noexcept {
+    memory().deallocate(segment.entries, segment.capacity * sizeof(Entry), entry_alignment);
+  }
+
+  // The segment of this hash gets twice the room. Splits do not help where too many hashes are alike.
+  void grow(std::uint64_t hash) {
+    const Segment& segment = segment_of(hash);
+    if (segment.capacity < full || segment.depth >= deepest()) {
+      double_segment(hash);
+    } else {
+      split_segment(hash);
     }
-    if (left_ == 0 && !previous_.empty()) previous_ = Entries();  // not = {}, which would keep the memory
+  }
+  unsigned deepest() const noexcept { return static_cast<unsigned>(std::bit_width(size_ / (full / 8))) + 1; }
+
+  void double_segment(std::uint64_t hash) {
+    Segment& segment = segment_of(hash);
+    Segment larger = make_segment(segment.capacity * 2, segment.depth);
+    larger.used = segment.used;
+    segment.for_each([&](const Entry& entry) { place(larger.entries, larger.capacity - 1, entry); });
+    places_ += segment.capacity;
+    release(segment);
+    segment = larger;
+    point_to(hash, table_of(hash).segment, table_of(hash).segment);
   }
 
-  Entries current_;
-  Entries previous_;        // being emptied after a growth
-  std::size_t cursor_ = 0;  // where in previous_
-  std::size_t left_ = 0;    // how many of its positions are still to move
+  void split_segment(std::uint64_t hash) {
+    if (segment_of(hash).depth == depth_) double_directory();
+    const unsigned depth = segment_of(hash).depth + 1;
+    const std::size_t capacity = segment_of(hash).capacity;
+    segments_.reserve(segments_.size() == segments_.capacity() ? segments_.size() * 2 : 0);
+    Segment low = make_segment(capacity, depth);
+    Segment high = low;
+    try {
+      high = make_segment(capacity, depth);
+    } catch (...) {
+      release(low);
+      throw;
+    }
+    const std::uint32_t number = table_of(hash).segment;
+    segments_[number].for_each([&](const Entry& entry) {
+      Segment& half = ((entry.hash >> (64U - depth)) & 1U) == 0 ? low : high;
+      place(half.entries, capacity - 1, entry);
+      ++half.used;
+    });
+    places_ += capacity;
+    release(segments_[number]);
+    segments_[number] = low;
+    segments_.push_back(high);
+    point_to(hash, number, static_cast<std::uint32_t>(segments_.size() - 1));
+  }
+
+  // Of the places in the directory that lead to one segment, half are to lead to `low`, the others to `high`.
+  void point_to(std::uint64_t hash, std::uint32_t low, std::uint32_t high) noexcept {
+    const unsigned depth = segments_[low].depth - (low == high ? 0U : 1U);  // that all of them share
+    const std::size_t count = std::size_t{1} << (depth_ - depth);
+    const std::size_t first = number_of(hash) / count * count;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint32_t number = i < count / 2 ? low : high;
+      const Segment& segment = segments_[number];
+      directory_[first + i] = {segment.entries, static_cast<std::uint32_t>(segment.capacity - 1), number};
+    }
+  }
+
+  void double_directory() {
+    std::pmr::vector<Table> larger(directory_.size() * 2, directory_.get_allocator());
+    for (std::size_t i = 0; i < larger.size(); ++i) larger[i] = directory_[i / 2];
+    directory_.swap(larger);
+    ++depth_;
+  }
+
+  void build(unsigned depth, std::size_t capacity) {
+    KeyIndex made(memory());
+    made.depth_ = depth;
+    const std::size_t count = std::size_t{1} << depth;
+    made.directory_.reserve(count);
+    made.segments_.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      made.segments_.push_back(made.make_segment(capacity, depth));
+      made.directory_.push_back({made.segments_.back().entries, static_cast<std::uint32_t>(capacity - 1),
+                                 static_cast<std::uint32_t>(i)});
+      made.places_ += capacity;
+    }
+    swap(made);
+  }
+
+  // --- The whole
+
+  void clear() noexcept {
+    for (const Segment& segment : segments_) release(segment);
+  }
+
+  void swap(KeyIndex& other) noexcept {
+    directory_.swap(other.directory_);
+    segments_.swap(other.segments_);
+    std::swap(depth_, other.depth_);
+    std::swap(size_, other.size_);
+    std::swap(places_, other.places_);
+  }
+
+  static constexpr std::size_t entry_alignment = 64;  // a cache line has whole entries
+
+  std::pmr::vector<Table> directory_;  // by the highest `depth_` bits of a hash
+  std::pmr::vector<Segment> segments_;
+  unsigned depth_ = 0;
   std::size_t size_ = 0;
+  std::size_t places_ = 0;              // of all segments
+  std::uint64_t round_ = 0;             // of reserve()
+  std::vector<std::uint64_t> crowded_;  // a hash of each segment with too little room for what is expected
 };
 
 }  // namespace keyfold::detail
@@ -3054,8 +3453,6 @@ ChangeSet<Row> ChangeSet<Row>::then(const ChangeSet& later) const {
 
 // detail/log
 
-#include <new>
-
 /// The version log: what each commit changed, as before images. A chain per key leads from a row through its
 /// older images; a commit is one block of the log. The image after a change is the next newer one, or the row
 /// itself, so nothing is stored twice and an update costs 24 bytes beyond the row it replaced.
@@ -3163,27 +3560,24 @@ struct EntryCounts {
   std::size_t images = 0;
 };
 
-/// The entries of one commit, in one allocation made before the commit; adding them cannot fail.
+/// The entries of one commit, in memory that is taken before the commit; adding them cannot fail.
 template <class Row>
 class LogBlock {
  public:
   using Entry = LogEntry<Row>;
 
   LogBlock() = default;
-  LogBlock(std::size_t bare_entries, std::size_t image_entries)
-      : capacity_(bare_entries * Entry::bare_size + image_entries * Entry::image_size) {
-    if (capacity_ != 0) data_ = static_cast<std::byte*>(::operator new(capacity_, alignment));
-  }
+  LogBlock(Arena& arena, std::size_t bare_entries, std::size_t image_entries)
+      : memory_(arena.allocate(bare_entries * Entry::bare_size + image_entries * Entry::image_size,
+                               Entry::alignment)) {}
   LogBlock(LogBlock&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)),
+      : memory_(std::move(other.memory_)),
         used_(std::exchange(other.used_, 0)),
-        bare_(std::exchange(other.bare_, 0)),
-        capacity_(std::exchange(other.capacity_, 0)) {}
+        bare_(std::exchange(other.bare_, 0)) {}
   LogBlock& operator=(LogBlock other) noexcept {
-    std::swap(data_, other.data_);
+    std::swap(memory_, other.memory_);
     std::swap(used_, other.used_);
     std::swap(bare_, other.bare_);
-    std::swap(capacity_, other.capacity_);
     return *this;
   }
   ~LogBlock() {
@@ -3193,13 +3587,12 @@ class LogBlock {
       std::destroy_at(entry);
       entry = following;
     }
-    if (data_ != nullptr) ::operator delete(data_, alignment);
   }
 
   /// Adds an entry without a before image.
   Entry* add(LogKind kind, Version version, Entry* older) noexcept {
-    assert(used_ + Entry::bare_size <= capacity_);
-    auto* entry = ::new (data_ + used_) Entry(kind, version, older);
+    assert(used_ + Entry::bare_size <= bytes());
+    auto* entry = ::new (memory_.data() + used_) Entry(kind, version, older);
     used_ += entry->size();
     bare_ += entry->has_before() ? 0U : 1U;
     return entry;
@@ -3207,8 +3600,8 @@ class LogBlock {
 
   /// Adds an entry that takes over `before`.
   Entry* add(LogKind kind, Version version, Entry* older, Holder<Row>&& before) noexcept {
-    assert(used_ + Entry::image_size <= capacity_);
-    ::new (data_ + used_ + Entry::before_offset) Holder<Row>(std::move(before));
+    assert(used_ + Entry::image_size <= bytes());
+    ::new (memory_.data() + used_ + Entry::before_offset) Holder<Row>(std::move(before));
     return add(kind, version, older);
   }
 
@@ -3216,7 +3609,8 @@ class LogBlock {
   Entry* first() noexcept { return used_ == 0 ? nullptr : entry_at(0); }
   const Entry* next(const Entry* entry) const noexcept { return next(const_cast<Entry*>(entry)); }
   Entry* next(Entry* entry) const noexcept {
-    const auto offset = static_cast<std::size_t>(reinterpret_cast<std::byte*>(entry) - data_) + entry->size();
+    const auto offset =
+        static_cast<std::size_t>(reinterpret_cast<std::byte*>(entry) - memory_.data()) + entry->size();
     return offset == used_ ? nullptr : entry_at(offset);
   }
 
@@ -3224,19 +3618,90 @@ class LogBlock {
     return {bare_, (used_ - bare_ * Entry::bare_size) / Entry::image_size};
   }
 
-  std::size_t bytes() const noexcept { return capacity_; }
+  std::size_t bytes() const noexcept { return memory_.size(); }
 
  private:
-  static constexpr std::align_val_t alignment{Entry::alignment};
-
   Entry* entry_at(std::size_t offset) const noexcept {
-    return std::launder(reinterpret_cast<Entry*>(data_ + offset));
+    return std::launder(reinterpret_cast<Entry*>(memory_.data() + offset));
   }
 
-  std::byte* data_ = nullptr;
+  ArenaBlock memory_;
   std::size_t used_ = 0;
   std::size_t bare_ = 0;  // entries without a before image
-  std::size_t capacity_ = 0;
+};
+
+}  // namespace keyfold::detail
+
+// detail/table_readers
+
+// detail/function_ref
+
+namespace keyfold::detail {
+
+template <class Signature>
+class FunctionRef;
+
+/// A callable by reference, its type erased, so that what takes it is compiled once for all callables. For
+/// calls that are rare: one for a write, or for a block of rows.
+template <class Result, class... Arguments>
+class FunctionRef<Result(Arguments...)> {
+ public:
+  template <class Callable>
+    requires(!std::same_as<std::remove_cvref_t<Callable>, FunctionRef>)
+  FunctionRef(
+      Callable&& callable) noexcept  // NOLINT(google-explicit-constructor): it stands for the callable
+      : callable_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
+        call_([](void* erased, Arguments... arguments) -> Result {
+          return (*static_cast<std::remove_reference_t<Callable>*>(erased))(
+              std::forward<Arguments>(arguments)...);
+        }) {}
+
+  Result operator()(Arguments... arguments) const {
+    return call_(callable_, std::forward<Arguments>(arguments)...);
+  }
+
+ private:
+  void* callable_;
+  Result (*call_)(void*, Arguments...);
+};
+
+}  // namespace keyfold::detail
+
+namespace keyfold::detail {
+
+/// The readers in other threads, as a table sees them that is in a SharedTable.
+class TableReaders {
+ public:
+  TableReaders() = default;
+  TableReaders(const TableReaders&) = delete;
+  TableReaders& operator=(const TableReaders&) = delete;
+  virtual ~TableReaders() = default;
+
+  /// Waits until nobody reads, and lets nobody begin. May be nested. Only for who has the turn to write.
+  virtual void shut_out() noexcept = 0;
+  virtual void let_in() noexcept = 0;
+
+  /// Reads as a reader does.
+  virtual void read(FunctionRef<void()> reading) = 0;
+
+  /// The first version that a read point needs; the largest number if there is none.
+  virtual Version oldest_read() const = 0;
+};
+
+/// Keeps readers out while a table is changed; nothing for a table that is not shared.
+class WithoutReaders {
+ public:
+  explicit WithoutReaders(TableReaders* readers) noexcept : readers_(readers) {
+    if (readers_ != nullptr) readers_->shut_out();
+  }
+  WithoutReaders(const WithoutReaders&) = delete;
+  WithoutReaders& operator=(const WithoutReaders&) = delete;
+  ~WithoutReaders() {
+    if (readers_ != nullptr) readers_->let_in();
+  }
+
+ private:
+  TableReaders* readers_;
 };
 
 }  // namespace keyfold::detail
@@ -3304,7 +3769,8 @@ class CommitLog {
  public:
   using Record = CommitRecord<Row>;
 
-  explicit CommitLog(const KeyFunctions<Row>& key_functions) : key(key_functions) {}
+  CommitLog(const KeyFunctions<Row>& key_functions, std::pmr::memory_resource& memory)
+      : key(key_functions), arena(memory) {}
 
   bool empty() const noexcept { return records.empty(); }
   Version latest() const noexcept { return empty() ? 0 : records.back().version; }
@@ -3345,6 +3811,8 @@ class CommitLog {
   }
 
   const KeyFunctions<Row>& key;
+  Arena arena;
+  std::shared_ptr<TableReaders> readers;  // of a table that is shared, else null
   std::vector<std::shared_ptr<const std::string>> operations;  // where those of loaded commits are stored
   std::deque<Record> records;          // ascending; a deque: they keep their address while others come and go
   std::vector<LogBlock<Row>> retired;  // ascending: blocks of expired versions that pinned ones may need
@@ -3480,7 +3948,18 @@ class KeyedStates {
     index_.for_each([&](std::uint64_t, Item& item) { visit(item); });
   }
 
-  void reserve(std::size_t additional) { index_.reserve(additional); }
+  /// Makes add() of one with this hash possible. Strong guarantee.
+  void reserve(std::uint64_t hash) { index_.reserve(hash); }
+  /// Makes add() possible of what is added by all of the changes. Strong guarantee.
+  template <class Changes>
+  void reserve_for(const Changes& changes) {
+    const auto is_added = [](const auto& change) { return change.old == nullptr; };
+    index_.reserve(static_cast<std::size_t>(std::ranges::count_if(changes, is_added)), [&](auto visit) {
+      for (const auto& change : changes) {
+        if (is_added(change)) visit(change.fresh->hash);
+      }
+    });
+  }
 
   /// Requires: reserved room.
   Item& add(std::unique_ptr<Item> item) noexcept {
@@ -3517,13 +3996,6 @@ struct ItemChange {
   std::unique_ptr<Item> fresh;
 };
 
-template <class Item>
-std::size_t count_added(const std::vector<ItemChange<Item>>& changes) noexcept {
-  std::size_t added = 0;
-  for (const ItemChange<Item>& change : changes) added += change.old == nullptr ? 1U : 0U;
-  return added;
-}
-
 }  // namespace keyfold::detail
 
 namespace keyfold::detail {
@@ -3544,27 +4016,43 @@ struct Planned {
   Position position = no_position;   // of the source row
   std::uint32_t clause = 0;          // that fired, by its number in the rule
   Outcome outcome = Outcome::seen;
-  bool key_known =
-      false;  // an update keeps its key; an insert has a valid one, with `hash_after`, that no row has
+  bool key_known = false;  // an update keeps its key; an insert has a valid one, with `hash`, that no row has
 
   // Filled in by validate():
-  bool rekeyed = false;            // an update that changes the primary key
-  bool relinked = false;           // an update that changes the key of an index: it needs a slot of its own
-  bool replaced = false;           // another row arrives at the key that this one leaves
-  std::uint64_t hash_before = 0;   // of the key it leaves: erase and rekeyed update
-  std::uint64_t hash_after = 0;    // of the key it arrives at: insert, rekeyed and relinked update
-  Planned* frees_key = nullptr;    // for an arrival: the row that leaves its key in the same write, or...
-  LogEntry<Row>* grave = nullptr;  // ...the last change of its key, which no row has now
+  bool rekeyed = false;    // an update that changes the primary key
+  bool relinked = false;   // an update that changes the key of an index: it needs a slot of its own
+  bool replaced = false;   // another row arrives at the key that this one leaves
+  std::uint32_t turn = 0;  // the number of its KeyTurn, from 1; 0: it has none
+  std::uint64_t hash = 0;  // of the key it arrives at or keeps; for an erase, of the one it leaves
 
   // Filled in by apply():
   const Slot<Row>* fresh = nullptr;  // the slot made for it
-  LogEntry<Row>* left = nullptr;     // its entry at the key it leaves
-  LogEntry<Row>* arrived = nullptr;  // its entry at the key it arrives at
 
   bool leaves_row() const noexcept { return outcome == Outcome::insert || outcome == Outcome::update; }
   bool leaves_key() const noexcept { return outcome == Outcome::erase || rekeyed; }
   bool arrives_at_key() const noexcept { return outcome == Outcome::insert || rekeyed; }
   bool needs_slot() const noexcept { return outcome == Outcome::insert || rekeyed || relinked; }
+};
+
+/// What few planned rows have: one leaves a key that another arrives at, or a key comes back to life.
+template <class Row>
+struct KeyTurn {
+  std::uint64_t hash_before = 0;  // of the key that a rekeyed update leaves
+  const Planned<Row>* frees_key =
+      nullptr;                     // for an arrival: the row that leaves its key in the same write, or...
+  LogEntry<Row>* grave = nullptr;  // ...the last change of its key, which no row has now
+
+  // Filled in by apply():
+  LogEntry<Row>* left = nullptr;     // its entry at the key it leaves
+  LogEntry<Row>* arrived = nullptr;  // its entry at the key it arrives at
+};
+
+/// What a plan needs room for.
+struct PlanCounts {
+  std::size_t images = 0;      // rows that go to history
+  std::size_t arrivals = 0;    // at a key
+  std::size_t departures = 0;  // from a key
+  std::size_t slots = 0;       // that are new
 };
 
 /// A write that is worked out but not carried out: at most one entry for each target row. Everything that can
@@ -3576,7 +4064,15 @@ struct Planned {
 template <class Row>
 class Plan {
  public:
-  explicit Plan(std::uint32_t epoch) noexcept : epoch_(epoch) {}
+  /// `spare`: where an empty vector may lie for the entries, and lies again afterwards.
+  Plan(std::uint32_t epoch, std::vector<Planned<Row>>& spare) noexcept
+      : entries(std::move(spare)), epoch_(epoch), spare_(spare) {}
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+  ~Plan() {
+    entries.clear();
+    if (entries.capacity() <= most_spare) spare_.swap(entries);
+  }
 
   /// The entry for this row, or null. The epoch in the mark saves looking at the entries for rows not
   /// touched.
@@ -3649,6 +4145,20 @@ class Plan {
     ++metrics.not_matched_by_source_deleted;
   }
 
+  KeyTurn<Row>& turn_of(Planned<Row>& entry) {
+    if (entry.turn == 0) {
+      turns.emplace_back();
+      entry.turn = static_cast<std::uint32_t>(turns.size());
+    }
+    return turns[entry.turn - 1];
+  }
+  KeyTurn<Row>* turn_if_any(const Planned<Row>& entry) noexcept {
+    return entry.turn == 0 ? nullptr : &turns[entry.turn - 1];
+  }
+  std::uint64_t hash_before(const Planned<Row>& entry) const noexcept {
+    return entry.rekeyed ? turns[entry.turn - 1].hash_before : entry.hash;
+  }
+
   /// Whether each source row is counted once: an identity of every write that matches by key.
   bool source_rows_add_up() const noexcept {
     return metrics.source_rows == metrics.inserted + metrics.matched_updated + metrics.matched_deleted +
@@ -3657,12 +4167,17 @@ class Plan {
   }
 
   std::vector<Planned<Row>> entries;
+  std::vector<KeyTurn<Row>> turns;
+  PlanCounts counts;                          // by validate()
   std::unique_ptr<SequenceUpdate> sequences;  // what apply_changes() is to remember; may be null
   Metrics metrics;
   std::size_t extra_erasers = 0;  // further source rows that fired an unconditional erase() on an erased row
 
  private:
+  static constexpr std::size_t most_spare = 1024;  // entries
+
   std::uint32_t epoch_;
+  std::vector<Planned<Row>>& spare_;
 };
 
 template <class Row>
@@ -3738,14 +4253,13 @@ namespace keyfold::detail {
 
 template <class Expr, class Rows>
 constexpr void check_truth() {
-  static_assert(std::is_constructible_v<bool, unwrap_optional_t<value_in_t<Expr, Rows>>>,
+  static_assert(Truth<value_in_t<Expr, Rows>>,
                 "keyfold: a condition must be true or false; compare the value with something");
 }
 
-template <class Truth>
+template <class Result>
 constexpr void check_result() {
-  static_assert(std::is_constructible_v<bool, unwrap_optional_t<std::remove_cvref_t<Truth>>>,
-                "keyfold: a callable condition must return bool");
+  static_assert(Truth<std::remove_cvref_t<Result>>, "keyfold: a callable condition must return bool");
 }
 
 /// Whether the condition is one on rows of the table; if not, the compiler says why. Where it is false,
@@ -4101,8 +4615,174 @@ std::vector<Constraint> constraints_of(const Checks<Row>& checks) {
 
 }  // namespace keyfold::detail
 
+// detail/node_pool
+
+namespace keyfold::detail {
+
+/// Cells of one size, for the nodes of a container. They lie side by side in chunks that grow with the pool.
+/// A chunk without a used cell is given back, unless cells are being taken from it.
+///
+/// A chunk consists of pages with a pointer to the chunk at their front, so that a cell finds its chunk by
+/// its address. The free cells of a chunk are a list.
+class NodePool {
+ public:
+  NodePool(std::pmr::memory_resource& memory, std::size_t cell_size, std::size_t alignment) noexcept
+      : memory_(&memory), cell_(cell_size), alignment_(alignment) {
+    page_ = std::bit_ceil(std::max(smallest_page, round_up(sizeof(Chunk)) + cell_ * least_cells));
+    assert(cell_ >= sizeof(Free) && alignment_ >= alignof(Free));
+  }
+  NodePool(const NodePool&) = delete;
+  NodePool& operator=(const NodePool&) = delete;
+  ~NodePool() {
+    if (current_ != nullptr) release(current_);
+  }
+
+  /// Throws what the memory resource throws.
+  void* allocate() {
+    if (current_ == nullptr || !current_->has_room()) next_chunk();
+    ++current_->used;
+    if (Free* cell = current_->free; cell != nullptr) {
+      current_->free = cell->next;
+      return cell;
+    }
+    std::byte* cell = current_->fresh;
+    current_->fresh += cell_;
+    if (current_->fresh + cell_ > current_->page_end) open_page(*current_, sizeof(Chunk*));
+    return cell;
+  }
+
+  void deallocate(void* cell) noexcept {
+    Chunk* chunk = *reinterpret_cast<Chunk**>(reinterpret_cast<std::uintptr_t>(cell) & ~(page_ - 1));
+    const bool had_room = chunk->has_room();
+    chunk->free = ::new (cell) Free{chunk->free};
+    --chunk->used;
+    if (chunk == current_) return;
+    if (!had_room) link(chunk);
+    if (chunk->used == 0) {
+      unlink(chunk);
+      release(chunk);
+    }
+  }
+
+  std::size_t cell_size() const noexcept { return cell_; }
+  std::pmr::memory_resource& memory() const noexcept { return *memory_; }
+
+  /// Of all chunks.
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  struct Free {
+    Free* next;
+  };
+
+  struct Chunk {
+    bool has_room() const noexcept { return free != nullptr || fresh != nullptr; }
+
+    Chunk* self = this;  // as at the front of every page
+    std::size_t size;
+    Stretch pages;                  // that no cell was taken from yet
+    std::byte* fresh = nullptr;     // the next cell of a page that was never used; null: no page is left
+    std::byte* page_end = nullptr;  // of its page
+    Free* free = nullptr;
+    std::size_t used = 0;
+    Chunk* previous = nullptr;  // in the list of those with room
+    Chunk* next = nullptr;
+  };
+
+  static constexpr std::size_t smallest_page = 4096;
+  static constexpr std::size_t least_cells = 8;
+  static constexpr std::size_t largest_chunk = 1024 * 1024;
+
+  std::size_t round_up(std::size_t bytes) const noexcept {
+    return (bytes + alignment_ - 1) / alignment_ * alignment_;
+  }
+
+  void next_chunk() {
+    Chunk* next = with_room_;
+    if (next != nullptr) {
+      unlink(next);
+    } else {
+      const std::size_t size = std::clamp(std::bit_floor(bytes_ | 1U), page_, std::max(page_, largest_chunk));
+      auto* memory = static_cast<std::byte*>(memory_->allocate(size, page_));
+      next = ::new (memory) Chunk{.size = size, .pages = Stretch(memory, memory + size)};
+      open_page(*next, sizeof(Chunk));
+      bytes_ += size;
+    }
+    current_ = next;  // the old one is full
+  }
+
+  void open_page(Chunk& chunk, std::size_t header) noexcept {
+    std::byte* page = chunk.pages.take(page_, 1);
+    chunk.fresh = chunk.page_end = nullptr;
+    if (page == nullptr) return;
+    if (page != reinterpret_cast<std::byte*>(&chunk)) ::new (page) Chunk*(&chunk);
+    chunk.fresh = page + round_up(header);
+    chunk.page_end = page + page_;
+  }
+
+  void link(Chunk* chunk) noexcept {
+    chunk->previous = nullptr;
+    chunk->next = with_room_;
+    if (with_room_ != nullptr) with_room_->previous = chunk;
+    with_room_ = chunk;
+  }
+  void unlink(Chunk* chunk) noexcept {
+    (chunk->previous != nullptr ? chunk->previous->next : with_room_) = chunk->next;
+    if (chunk->next != nullptr) chunk->next->previous = chunk->previous;
+  }
+
+  void release(Chunk* chunk) noexcept {
+    bytes_ -= chunk->size;
+    memory_->deallocate(chunk, chunk->size, page_);
+  }
+
+  std::pmr::memory_resource* memory_;
+  std::size_t cell_;
+  std::size_t alignment_;
+  std::size_t page_;
+  Chunk* current_ = nullptr;    // that cells are taken from; it is in no list
+  Chunk* with_room_ = nullptr;  // others
+  std::size_t bytes_ = 0;
+};
+
+/// Takes single nodes from a pool and arrays, such as those of buckets, from where the pool has its memory.
+template <class T>
+class PoolAllocator {
+ public:
+  using value_type = T;
+
+  explicit PoolAllocator(NodePool& pool) noexcept : pool_(&pool) {}
+  template <class Other>
+  PoolAllocator(const PoolAllocator<Other>& other) noexcept : pool_(&other.pool()) {}
+
+  T* allocate(std::size_t count) {
+    if (is_node(count)) return static_cast<T*>(pool_->allocate());
+    if (count > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_array_new_length();
+    return static_cast<T*>(pool_->memory().allocate(count * sizeof(T), alignof(T)));
+  }
+  void deallocate(T* memory, std::size_t count) noexcept {
+    if (is_node(count)) return pool_->deallocate(memory);
+    pool_->memory().deallocate(memory, count * sizeof(T), alignof(T));
+  }
+
+  NodePool& pool() const noexcept { return *pool_; }
+
+  template <class Other>
+  bool operator==(const PoolAllocator<Other>& other) const noexcept {
+    return pool_ == &other.pool();
+  }
+
+ private:
+  bool is_node(std::size_t count) const noexcept { return count == 1 && sizeof(T) == pool_->cell_size(); }
+
+  NodePool* pool_;
+};
+
+}  // namespace keyfold::detail
+
 // detail/subscribers
 
+#include <atomic>
 #include <exception>
 
 namespace keyfold::detail {
@@ -4147,7 +4827,7 @@ class Subscribers {
   class Telling {
    public:
     explicit Telling(Subscribers& all) noexcept
-        : subscribers_(all), within_another_(std::exchange(all.telling_, true)) {}
+        : subscribers_(all), within_another_(all.telling_.exchange(true)) {}
     Telling(const Telling&) = delete;
     Telling& operator=(const Telling&) = delete;
     ~Telling() {
@@ -4206,8 +4886,9 @@ class Subscribers {
   }
 
   std::vector<Pointer> list_;
-  Version told_ = 0;
-  bool telling_ = false;
+  // Readers of a shared table may ask for these while it tells.
+  std::atomic<Version> told_{0};
+  std::atomic<bool> telling_{false};
 };
 
 }  // namespace keyfold::detail
@@ -4346,6 +5027,11 @@ struct TableOptions {
 
   /// Applied after each commit. Default: every version stays readable.
   std::optional<Retention> retention{};
+
+  /// Where rows, indexes and history have their memory; what rows allocate themselves is theirs. Must outlive the
+  /// table and its copies. Rows lie in a pool on top of it, the log in segments of up to 64 KiB, so that it is
+  /// asked seldom and for much. What it throws is thrown by the write that asked, which then changes nothing.
+  std::pmr::memory_resource* memory = std::pmr::get_default_resource();
 };
 
 }  // namespace keyfold
@@ -4408,15 +5094,24 @@ struct Core {
   using KeyParts = parts_of<KeySpec>;
   using Indexes = std::tuple<Specs...>;
   using Rows = boost::multi_index::multi_index_container<
-      SlotType, boost::multi_index::indexed_by<typename row_order<Row, KeySpec>::type,
-                                               typename secondary_index<Row, Specs>::type...>>;
+      SlotType,
+      boost::multi_index::indexed_by<typename row_order<Row, KeySpec>::type,
+                                     typename secondary_index<Row, Specs>::type...>,
+      PoolAllocator<SlotType>>;
 
   static constexpr bool ordered = spec_traits<KeySpec>::ordered;
 
   /// `retain` applies the retention of the options after a commit. By pointer, so that a table without
   /// options does not have it compiled.
   explicit Core(TableOptions table_options, void (*retain_rule)(Core&) noexcept = nullptr)
-      : options(std::move(table_options)), retain(retain_rule) {}
+      : options(std::move(table_options)),
+        retain(retain_rule),
+        pool(*options.memory, sizeof(typename Rows::final_node_type),
+             alignof(typename Rows::final_node_type)),
+        rows(typename Rows::ctor_args_list(), PoolAllocator<SlotType>(pool)),
+        keys(*options.memory),
+        graves(*options.memory),
+        log(std::make_shared<CommitLog<Row>>(key_functions<KeyParts, Row>, *options.memory)) {}
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
@@ -4430,6 +5125,12 @@ struct Core {
   template <class Key>
   const SlotType* find(const Key& key) const {
     return find(key, detail::hash_of(key));
+  }
+  /// Likewise; `candidate`: what the index of keys has said of this hash since it last changed.
+  template <class Key>
+  const SlotType* find(const Key& key, std::uint64_t hash, const SlotType* candidate) const {
+    if (candidate == nullptr) return nullptr;
+    return detail::equal_values(key_of(candidate->get()), key) ? candidate : find(key, hash);
   }
 
   /// All rows, in the order of the first index.
@@ -4454,7 +5155,7 @@ struct Core {
 
   Version version() const noexcept { return log->latest(); }
 
-  Plan<Row> new_plan() noexcept { return Plan<Row>(++epoch); }
+  Plan<Row> new_plan() noexcept { return Plan<Row>(++epoch, spare_entries); }
 
   /// The newest change of a key that no row has, or null.
   template <class Key>
@@ -4473,11 +5174,11 @@ struct Core {
 
   TableOptions options;
   void (*retain)(Core&) noexcept;
+  NodePool pool;  // of `rows`
   Rows rows;
   KeyIndex<const SlotType> keys;
-  KeyIndex<LogEntry<Row>> graves;  // keys without a row, by the change that took the row away
-  std::shared_ptr<CommitLog<Row>> log = std::make_shared<CommitLog<Row>>(
-      key_functions<KeyParts, Row>);  // never shared for keeps, see MergeResult
+  KeyIndex<LogEntry<Row>> graves;       // keys without a row, by the change that took the row away
+  std::shared_ptr<CommitLog<Row>> log;  // never shared for keeps, see MergeResult
   std::map<std::string, Version, std::less<>> tags;
   std::map<std::string, std::uint64_t, std::less<>> applied;  // by application: its last number, see once()
   Checks<Row> checks;                                         // see Table::require()
@@ -4486,7 +5187,8 @@ struct Core {
   std::uint64_t sequences_changed = 0;  // how often
   std::uint64_t next_order = 0;
   std::uint32_t epoch = 0;
-  CommitJournal<Row>* journal = nullptr;  // of a store, which owns it
+  std::vector<Planned<Row>> spare_entries;  // see Plan
+  CommitJournal<Row>* journal = nullptr;    // of a store, which owns it
   bool writing = false;
 };
 
@@ -4496,10 +5198,6 @@ inline constexpr std::size_t index_number = 0;
 template <class Parts, class First, class... Rest>
 inline constexpr std::size_t index_number<Parts, std::tuple<First, Rest...>> =
     std::is_same_v<parts_of<First>, Parts> ? 0 : 1 + index_number<Parts, std::tuple<Rest...>>;
-
-/// Bytes of a row in the container: the slot, and the links that each index adds to it.
-template <class Rows>
-inline constexpr std::size_t node_bytes = sizeof(typename Rows::final_node_type);
 
 /// Marks a core as being written to; refuses a write from within a write.
 class WriteScope {
@@ -5067,8 +5765,7 @@ constexpr void check_event_condition() {
     if constexpr (callable) {
       using Result = decltype(detail::call<ClauseKind::not_matched>(
           std::declval<const Condition&>(), std::declval<const Scope<NoRow, Source>&>()));
-      static_assert(std::is_constructible_v<bool, unwrap_optional_t<std::remove_cvref_t<Result>>>,
-                    "keyfold: a callable condition must return bool");
+      static_assert(Truth<std::remove_cvref_t<Result>>, "keyfold: a callable condition must return bool");
     }
   }
 }
@@ -5178,8 +5875,6 @@ bool not_after(const std::optional<Seq>& a, const Seq& b) {
 // detail/archive
 
 // detail/bytes
-
-#include <cstring>
 
 /// Bytes to be written and bytes that were read. Numbers have a fixed width, the lowest byte first.
 namespace keyfold::detail {
@@ -6989,10 +7684,9 @@ class CurrentState final : public AnyCurrentState<Key> {
   std::unique_ptr<SequenceState> clone() const override {
     auto copy = std::make_unique<CurrentState>();
     copy->origin = origin;
-    copy->keys.reserve(keys.size());
-    for (const Item* item = oldest_; item != nullptr; item = item->newer) copy->add(copy_of(*item));
+    for (const Item* item = oldest_; item != nullptr; item = item->newer) copy->put(copy_of(*item));
     keys.for_each([&](const Item& item) {
-      if (item.value.live) copy->add(copy_of(item));
+      if (item.value.live) copy->put(copy_of(item));
     });
     if (truncated != nullptr) copy->truncated = std::make_unique<const Seq>(*truncated);
     return copy;
@@ -7029,6 +7723,11 @@ class CurrentState final : public AnyCurrentState<Key> {
     throw FeedMismatch(known.describe(), CurrentState().describe());
   }
 
+  /// Strong guarantee.
+  void put(std::unique_ptr<Item> item) {
+    keys.reserve(item->hash);
+    add(std::move(item));
+  }
   void add(std::unique_ptr<Item> item) noexcept { link(keys.add(std::move(item))); }
   void replace(Item& old, std::unique_ptr<Item> fresh) noexcept {
     unlink(old);
@@ -7056,9 +7755,8 @@ class CurrentState final : public AnyCurrentState<Key> {
                                                std::size_t columns) {
     try {
       auto made = std::make_unique<CurrentState>();
-      made->keys.reserve(stored.keys.size());
       const auto add = [&](const auto& item) {
-        made->add(std::make_unique<Item>(
+        made->put(std::make_unique<Item>(
             Item{item.key, detail::sequences_of<Seq>(item.value, columns), item.hash}));
       };
       for (const auto* item = stored.oldest(); item != nullptr; item = item->newer) add(*item);
@@ -7107,7 +7805,7 @@ class CurrentUpdate final : public AnyCurrentUpdate<Key> {
   void stage(std::unique_ptr<SequenceState>& place) override {
     if (place == nullptr && made == nullptr) made = std::make_unique<State>();
     state_ = made != nullptr ? made.get() : static_cast<State*>(place.get());
-    state_->keys.reserve(detail::count_added(changes));
+    state_->keys.reserve_for(changes);
     place_ = &place;
   }
 
@@ -7309,39 +8007,6 @@ class CurrentTies {
 
 // detail/source_rows
 
-// detail/function_ref
-
-namespace keyfold::detail {
-
-template <class Signature>
-class FunctionRef;
-
-/// A callable by reference, its type erased, so that what takes it is compiled once for all callables. For
-/// calls that are rare: one for a write, or for a block of rows.
-template <class Result, class... Arguments>
-class FunctionRef<Result(Arguments...)> {
- public:
-  template <class Callable>
-    requires(!std::same_as<std::remove_cvref_t<Callable>, FunctionRef>)
-  FunctionRef(
-      Callable&& callable) noexcept  // NOLINT(google-explicit-constructor): it stands for the callable
-      : callable_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
-        call_([](void* erased, Arguments... arguments) -> Result {
-          return (*static_cast<std::remove_reference_t<Callable>*>(erased))(
-              std::forward<Arguments>(arguments)...);
-        }) {}
-
-  Result operator()(Arguments... arguments) const {
-    return call_(callable_, std::forward<Arguments>(arguments)...);
-  }
-
- private:
-  void* callable_;
-  Result (*call_)(void*, Arguments...);
-};
-
-}  // namespace keyfold::detail
-
 /// Reading a source range exactly once, as pointers to its rows.
 namespace keyfold::detail {
 
@@ -7396,6 +8061,21 @@ class AllRows {
  private:
   std::deque<Source> rows_;
 };
+
+/// How many rows there is to be room for. The size of a source that does not lie in memory may be no more
+/// than a promise.
+template <class Declared, class Source>
+std::size_t rows_to_expect([[maybe_unused]] typename SourceTraits<Declared, Source>::Range& range) {
+  using Range = typename SourceTraits<Declared, Source>::Range;
+  if constexpr (std::ranges::sized_range<Range>) {
+    constexpr bool in_memory = std::ranges::contiguous_range<Range>;
+    constexpr std::size_t most_on_trust = 65'536;
+    const auto size = static_cast<std::size_t>(std::ranges::size(range));
+    return in_memory ? size : std::min(size, most_on_trust);
+  } else {
+    return 0;
+  }
+}
 
 /// So many rows are looked up at once that the cache misses of their lookups overlap.
 inline constexpr std::size_t block_size = 32;
@@ -7579,7 +8259,7 @@ class CurrentPlanner {
                                    : detail::equal_values(Key::of(*other.first), key);
     });
     if (known != nullptr) return *known;
-    index_.reserve(1);
+    index_.reserve(hash);
     Progress& made = keys_.emplace_back();
     made.slot = find_slot();
     made.first = event;
@@ -8032,8 +8712,8 @@ class HistoryState final : public SequenceState {
 
   std::unique_ptr<SequenceState> clone() const override {
     auto copy = std::make_unique<HistoryState>();
-    copy->keys.reserve(keys.size());
     keys.for_each([&](const Item& item) {
+      copy->keys.reserve(item.hash);
       copy->keys.add(std::make_unique<Item>(Item{item.key, item.value, item.hash}));
     });
     return copy;
@@ -8055,7 +8735,7 @@ class HistoryUpdate final : public SequenceUpdate {
   void stage(std::unique_ptr<SequenceState>& place) override {
     if (place == nullptr) made_ = std::make_unique<State>();
     state_ = made_ != nullptr ? made_.get() : static_cast<State*>(place.get());
-    state_->keys.reserve(detail::count_added(changes));
+    state_->keys.reserve_for(changes);
     place_ = &place;
   }
 
@@ -8437,7 +9117,7 @@ class HistoryPlanner {
   Progress& progress_of(const KeyTuple& key) {
     const std::uint64_t hash = detail::hash_of(key);
     if (Progress* known = find(key, hash)) return *known;
-    index_.reserve(1);
+    index_.reserve(hash);
     Progress& made = keys_.emplace_back();
     made.hash = hash;
     if (state_ != nullptr) made.item = state_->keys.find(key, hash);
@@ -8779,7 +9459,7 @@ class Deduplicator {
  public:
   Deduplicator(const Policy& policy, std::span<const Pointer> rows) : policy_(policy) {
     survivors.reserve(rows.size());
-    seen_.reserve(rows.size());
+    seen_.presize(rows.size());
     for (const Pointer row : rows) add(row);
   }
 
@@ -8801,7 +9481,7 @@ class Deduplicator {
     });
     Survivor<Pointer>& added = survivors.emplace_back(Survivor<Pointer>{row, position});
     if (earlier == nullptr) {
-      seen_.insert(hash, &added);
+      seen_.add(hash, &added);
     } else {
       ++dropped;
       resolve(*earlier, added, hash);
@@ -8881,6 +9561,7 @@ class MergeActions {
         plan_.touch(slot);  // anew if it was only seen so far, so that changes keep the order of the source
     entry.position = position;
     entry.clause = number;
+    detail::prefetch_to_write(slot.newest);  // apply() links it to the next change
     return entry;
   }
 
@@ -9325,10 +10006,7 @@ class MergePlanner : MergeActions<CoreType> {
       : Actions(core, plan, rule.rewrites_unchanged()), rule_(rule) {}
 
   void run(typename Traits::Range& range) {
-    if constexpr (std::ranges::sized_range<typename Traits::Range>) {
-      constexpr std::size_t most = 65'536;  // beyond that the size of a source may be no more than a promise
-      plan_.entries.reserve(std::min(static_cast<std::size_t>(std::ranges::size(range)), most));
-    }
+    plan_.entries.reserve(detail::rows_to_expect<Declared, Source>(range));
     if constexpr (std::same_as<std::remove_cvref_t<decltype(rule_.policy())>, NoPolicy>) {
       detail::for_each_block<Declared, Source>(
           range, [this](std::span<const Pointer> rows, Position first) { take_block(rows, first); });
@@ -9352,24 +10030,36 @@ class MergePlanner : MergeActions<CoreType> {
   /// What has become of a source row.
   enum class Fate : std::uint8_t { not_matched, matched, acted };
 
+  /// What the index of keys says before rows are compared.
+  struct Lookup {
+    std::uint64_t hash;
+    const SlotType* candidate;
+  };
+
   // --- Source rows
 
+  Lookup look_up(std::uint64_t hash) const {
+    if constexpr (Key::by_key) return {hash, core_.keys.candidate(hash)};
+    return {hash, nullptr};
+  }
+
   void take_block(std::span<const Pointer> rows, Position first) {
-    std::array<std::uint64_t, block_size> hashes;
+    std::array<Lookup, block_size> lookups;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto key = Key::of(*rows[i]);
-      hashes[i] = detail::hash_of(key);
+      lookups[i].hash = detail::hash_of(key);
       if constexpr (Key::by_key) {
         detail::require_valid_key(typename Key::SourceParts{}, key, first + i);
-        core_.keys.prefetch(hashes[i]);
+        core_.keys.prefetch(lookups[i].hash);
       }
     }
     if constexpr (Key::by_key) {
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (const SlotType* likely = core_.keys.candidate(hashes[i])) detail::prefetch(likely);
+        lookups[i] = look_up(lookups[i].hash);
+        if (lookups[i].candidate != nullptr) detail::prefetch_object(*lookups[i].candidate);
       }
     }
-    for (std::size_t i = 0; i < rows.size(); ++i) take(rows[i], first + i, hashes[i]);
+    for (std::size_t i = 0; i < rows.size(); ++i) take(rows[i], first + i, lookups[i]);
   }
 
   void take_survivors(typename Traits::Range& range) {
@@ -9385,22 +10075,22 @@ class MergePlanner : MergeActions<CoreType> {
     this->metrics().dropped_duplicates += unique.dropped;
     for (const auto& survivor : unique.survivors) {
       if (survivor.row != nullptr)
-        take(survivor.row, survivor.position, detail::hash_of(Key::of(*survivor.row)));
+        take(survivor.row, survivor.position, look_up(detail::hash_of(Key::of(*survivor.row))));
     }
   }
 
-  void take(Pointer row, Position position, std::uint64_t hash) {
+  void take(Pointer row, Position position, const Lookup& lookup) {
     ++this->metrics().source_rows;
     Fate fate = Fate::not_matched;
     if constexpr (Key::by_key) {
-      const SlotType* slot = core_.find(Key::of(*row), hash);
+      const SlotType* slot = core_.find(Key::of(*row), lookup.hash, lookup.candidate);
       if (slot != nullptr) fate = take_pair(*slot, row, position, true);
     } else {
       const auto slots = index_matches(*row);
       for (const SlotType* slot : slots)
         fate = std::max(fate, take_pair(*slot, row, position, slot == slots.back()));
     }
-    if (fate == Fate::not_matched) take_not_matched(row, position, hash);
+    if (fate == Fate::not_matched) take_not_matched(row, position, lookup.hash);
     if (fate == Fate::matched) ++this->metrics().skipped;
   }
 
@@ -9520,7 +10210,7 @@ class MergePlanner : MergeActions<CoreType> {
       } else if constexpr (is_insert_v<Action>) {
         Entry& entry = this->write_insert(inserted(clause.action, row), position);
         entry.key_known = keeps_key<Action>;
-        entry.hash_after = hash;
+        entry.hash = hash;
         acted = true;
       }
       return true;
@@ -9661,7 +10351,7 @@ class UniqueCheck {
   using Entry = Planned<Row>;
 
   explicit UniqueCheck(std::size_t arrivals) : alone_(arrivals == 1) {
-    if (!alone_) arrived_.reserve(arrivals);
+    if (!alone_) arrived_.presize(arrivals);
   }
 
   /// A row arrives at its key. `holders(key, hash, visit)` visits the rows of the table that hold it now, and
@@ -9670,7 +10360,7 @@ class UniqueCheck {
   void arrive(Plan<Row>& plan, Entry& entry, std::uint64_t hash, Holders holders, Leaves leaves) {
     const auto key = Parts::of(entry.after->get());
     if (!alone_) {
-      const Entry* other = arrived_.find(hash, [&](const Entry& arrived) {
+      const Entry* other = arrived_.add_if_new(hash, &entry, [&](const Entry& arrived) {
         return detail::equal_values(Parts::of(arrived.after->get()), key);
       });
       if (other != nullptr) refuse(*other, entry);
@@ -9680,12 +10370,12 @@ class UniqueCheck {
         Entry* planned = plan.touched(holder);
         if (planned == nullptr || !leaves(*planned)) refuse(holder, planned, entry);
         if constexpr (primary) {
-          entry.frees_key = planned;
+          plan.turn_of(*planned);
+          plan.turn_of(entry).frees_key = planned;
           planned->replaced = true;
         }
       });
     }
-    if (!alone_) arrived_.insert(hash, &entry);
   }
 
  private:
@@ -9736,12 +10426,15 @@ class Validator {
   Validator(const CoreType& core, Plan<Row>& plan) : core_(core), plan_(plan) {}
 
   void run() {
-    std::size_t arrivals = 0;
+    PlanCounts& counts = plan_.counts;
     for (Entry& entry : plan_.entries) {
       find_keys(entry);
-      arrivals += entry.arrives_at_key() ? 1U : 0U;
+      counts.images += entry.outcome == Outcome::update || entry.outcome == Outcome::erase ? 1U : 0U;
+      counts.arrivals += entry.arrives_at_key() ? 1U : 0U;
+      counts.departures += entry.leaves_key() ? 1U : 0U;
+      counts.slots += entry.needs_slot() ? 1U : 0U;
     }
-    if (arrivals != 0) check_primary(arrivals);
+    if (counts.arrivals != 0) check_primary(counts.arrivals);
     check_secondaries(std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
     if (!core_.checks.empty()) check_constraints();
   }
@@ -9753,7 +10446,7 @@ class Validator {
   // Hashes the keys left and arrived at, and sees which indexes an update moves in.
   void find_keys(Entry& entry) {
     if (entry.outcome == Outcome::erase) {
-      entry.hash_before = detail::hash_of(CoreType::key_of(entry.slot->get()));
+      entry.hash = detail::hash_of(CoreType::key_of(entry.slot->get()));
     } else if (entry.outcome == Outcome::insert) {
       if (!entry.key_known) arrive_at_key(entry);
     } else if (entry.outcome == Outcome::update) {
@@ -9762,7 +10455,7 @@ class Validator {
                       !detail::equal_values(CoreType::key_of(before), CoreType::key_of(entry.after->get()));
       entry.relinked = relinked(before, entry.after->get(),
                                 std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
-      if (entry.rekeyed) entry.hash_before = detail::hash_of(CoreType::key_of(before));
+      if (entry.rekeyed) plan_.turn_of(entry).hash_before = detail::hash_of(CoreType::key_of(before));
       if (entry.rekeyed || entry.relinked) arrive_at_key(entry);
     }
   }
@@ -9770,7 +10463,7 @@ class Validator {
   void arrive_at_key(Entry& entry) {
     const auto key = CoreType::key_of(entry.after->get());
     detail::require_valid_key(KeyParts{}, key, entry.position);
-    entry.hash_after = detail::hash_of(key);
+    entry.hash = detail::hash_of(key);
   }
 
   template <class Spec>
@@ -9795,13 +10488,24 @@ class Validator {
       if (const auto* holder = core_.find(key, hash)) visit(*holder);
     };
     const auto leaves = [](const Entry& planned) { return planned.leaves_key(); };
-    for (Entry& entry : plan_.entries) {
+    constexpr std::size_t ahead = 16;
+    for (std::size_t i = 0; i < plan_.entries.size(); ++i) {
+      if (i + ahead < plan_.entries.size()) prefetch(plan_.entries[i + ahead]);
+      Entry& entry = plan_.entries[i];
       if (!entry.arrives_at_key()) continue;
-      check.arrive(plan_, entry, entry.hash_after, holders, leaves);
-      if (entry.frees_key == nullptr && core_.graves.size() != 0) {
-        entry.grave = core_.find_grave(CoreType::key_of(entry.after->get()), entry.hash_after);
-      }
+      check.arrive(plan_, entry, entry.hash, holders, leaves);
+      if (core_.graves.size() != 0) find_grave(entry);
     }
+  }
+
+  void prefetch(const Entry& entry) const noexcept {
+    if (entry.arrives_at_key() && !entry.key_known) core_.keys.prefetch(entry.hash);
+  }
+
+  void find_grave(Entry& entry) {
+    if (const auto* turn = plan_.turn_if_any(entry); turn != nullptr && turn->frees_key != nullptr) return;
+    auto* grave = core_.find_grave(CoreType::key_of(entry.after->get()), entry.hash);
+    if (grave != nullptr) plan_.turn_of(entry).grave = grave;
   }
 
   template <std::size_t... N>
@@ -9893,35 +10597,39 @@ class Applier {
     for (const Entry& entry : plan_.entries) {
       if (entry.fresh != nullptr) core_.rows.erase(core_.rows.iterator_to(*entry.fresh));
     }
-    if (recorded_) core_.log->records.pop_back();
+    if (made_ != nullptr) core_.log->records.pop_back();
     for (const Numbered& numbered : numbered_) {
       if (numbered.added) core_.applied.erase(numbered.app);
     }
   }
 
   void stage(CommitNote&& note) {
-    std::size_t images = 0;
-    std::size_t arrivals = 0;
-    std::size_t departures = 0;
-    for (const Entry& entry : plan_.entries) {
-      images += entry.outcome == Outcome::update || entry.outcome == Outcome::erase ? 1U : 0U;
-      arrivals += entry.arrives_at_key() ? 1U : 0U;
-      departures += entry.leaves_key() ? 1U : 0U;
-    }
+    const PlanCounts& counts = plan_.counts;
     number_apps(note.once);
-    record(note, LogBlock<Row>(arrivals, images));
-    core_.keys.reserve(arrivals);
-    core_.graves.reserve(departures);
-    for (Entry& entry : plan_.entries) {
-      if (entry.needs_slot()) entry.fresh = detail::add_slot(core_, std::move(*entry.after));
+    record(note, LogBlock<Row>(core_.log->arena, counts.arrivals, counts.images));
+    core_.keys.reserve(counts.arrivals, [this](auto visit) {
+      for (const Entry& entry : plan_.entries) {
+        if (entry.arrives_at_key()) visit(entry.hash);
+      }
+    });
+    core_.graves.reserve(counts.departures, [this](auto visit) {
+      for (const Entry& entry : plan_.entries) {
+        if (entry.leaves_key()) visit(plan_.hash_before(entry));
+      }
+    });
+    if (counts.slots != 0) {
+      for (Entry& entry : plan_.entries) {
+        if (entry.needs_slot()) entry.fresh = detail::add_slot(core_, std::move(*entry.after));
+      }
     }
-    if (core_.journal != nullptr) core_.journal->commit(core_.log->records.back(), note.once, plan_);
+    if (core_.journal != nullptr) core_.journal->commit(*made_, note.once, plan_);
   }
 
   void publish() noexcept {
     published_ = true;
     for (const Numbered& numbered : numbered_) numbered.app->second = numbered.number;
     for (std::size_t i = 0; i < plan_.entries.size(); ++i) {
+      prefetch_slot(i + 2 * prefetch_distance);
       prefetch(i + prefetch_distance);
       Entry& entry = plan_.entries[i];
       switch (entry.outcome) {
@@ -9939,13 +10647,12 @@ class Applier {
           break;
       }
     }
-    for (const Entry& entry : plan_.entries) {
-      if (entry.frees_key != nullptr) entry.arrived->older = entry.frees_key->left;
+    for (const KeyTurn<Row>& turn : plan_.turns) {
+      if (turn.frees_key != nullptr) turn.arrived->older = plan_.turns[turn.frees_key->turn - 1].left;
     }
-    CommitRecord<Row>& made = core_.log->records.back();
-    made.table_size = core_.rows.size();
-    core_.log->record_bytes += made.block.bytes();
-    if (!core_.log->first_commit) core_.log->first_commit = made.timestamp;
+    made_->table_size = core_.rows.size();
+    core_.log->record_bytes += made_->block.bytes();
+    if (!core_.log->first_commit) core_.log->first_commit = made_->timestamp;
   }
 
  private:
@@ -9958,13 +10665,18 @@ class Applier {
     std::uint64_t number;
   };
 
+  void prefetch_slot(std::size_t i) const noexcept {
+    if (i < plan_.entries.size() && plan_.entries[i].slot != nullptr)
+      detail::prefetch_object(*plan_.entries[i].slot);
+  }
+
   // Cold memory that is written to: the link from the last change of a row to its next one, and the place of
   // a new key in the index.
   void prefetch(std::size_t i) const noexcept {
     if (i >= plan_.entries.size()) return;
     const Entry& entry = plan_.entries[i];
     if (entry.slot != nullptr) detail::prefetch_to_write(entry.slot->newest);
-    if (entry.arrives_at_key()) core_.keys.prefetch(entry.hash_after);
+    if (entry.arrives_at_key()) core_.keys.prefetch(entry.hash);
   }
 
   void number_apps(const std::vector<AppNumber>& once) {
@@ -9979,18 +10691,17 @@ class Applier {
     auto& records = core_.log->records;
     Timestamp time = note.timestamp ? *note.timestamp : core_.options.clock();
     if (!records.empty()) time = std::max(time, detail::tick_after(records.back().timestamp));
-    records.push_back({.version = core_.version() + 1,
-                       .timestamp = time,
-                       .operation = note.operation,
-                       .parameters = std::move(note.parameters),
-                       .metrics = plan_.metrics,
-                       .metadata = std::move(note.metadata),
-                       .block = std::move(block)});
-    recorded_ = true;
+    made_ = &records.emplace_back(CommitRecord<Row>{.version = core_.version() + 1,
+                                                    .timestamp = time,
+                                                    .operation = note.operation,
+                                                    .parameters = std::move(note.parameters),
+                                                    .metrics = plan_.metrics,
+                                                    .metadata = std::move(note.metadata),
+                                                    .block = std::move(block)});
   }
 
-  LogBlock<Row>& block() noexcept { return core_.log->records.back().block; }
-  Version version() const noexcept { return core_.log->latest(); }
+  LogBlock<Row>& block() noexcept { return made_->block; }
+  Version version() const noexcept { return made_->version; }
 
   void update_in_place(Entry& entry) noexcept {
     const Slot<Row>& slot = *entry.slot;
@@ -10010,25 +10721,30 @@ class Applier {
       arrive(entry, LogKind::rekey_in, order);
     } else {
       fresh.order = order;
-      core_.keys.replace(entry.hash_after, entry.slot, &fresh);
+      core_.keys.replace(entry.hash, entry.slot, &fresh);
       detail::make_newest(fresh, move_to_log(entry, LogKind::update));
     }
   }
 
   void arrive(Entry& entry, LogKind kind, std::uint64_t order) noexcept {
+    KeyTurn<Row>* turn = plan_.turn_if_any(entry);
+    LogEntry<Row>* grave = turn != nullptr ? turn->grave : nullptr;
+    LogEntry<Row>* arrived = block().add(kind, version(), grave);
     entry.fresh->order = order;
-    entry.arrived = block().add(kind, version(), entry.grave);
-    detail::make_newest(*entry.fresh, entry.arrived);
-    core_.keys.insert(entry.hash_after, entry.fresh);
-    if (entry.grave != nullptr) core_.graves.erase(entry.hash_after, entry.grave);
+    detail::make_newest(*entry.fresh, arrived);
+    core_.keys.insert(entry.hash, entry.fresh);
+    if (turn != nullptr) turn->arrived = arrived;
+    if (grave != nullptr) core_.graves.erase(entry.hash, grave);
   }
 
   void leave(Entry& entry, LogKind kind) noexcept {
     const std::uint64_t order = entry.slot->order;
-    core_.keys.erase(entry.hash_before, entry.slot);
-    entry.left = move_to_log(entry, kind);
-    entry.left->set_order(order);
-    if (!entry.replaced) core_.graves.insert(entry.hash_before, entry.left);
+    const std::uint64_t hash = plan_.hash_before(entry);
+    core_.keys.erase(hash, entry.slot);
+    LogEntry<Row>* left = move_to_log(entry, kind);
+    left->set_order(order);
+    if (KeyTurn<Row>* turn = plan_.turn_if_any(entry)) turn->left = left;
+    if (!entry.replaced) core_.graves.insert(hash, left);
   }
 
   // Unlinks first: an index must not see the row that is left once it is moved from.
@@ -10040,7 +10756,7 @@ class Applier {
   CoreType& core_;
   Plan<Row>& plan_;
   std::vector<Numbered> numbered_;
-  bool recorded_ = false;
+  CommitRecord<Row>* made_ = nullptr;
   bool published_ = false;
 };
 
@@ -10115,6 +10831,7 @@ Written write(CoreType& core, CommitNote&& note, Fill<typename CoreType::RowType
   auto plan = core.new_plan();
   fill(plan);
   detail::validate(core, plan);
+  const WithoutReaders publishing(core.log->readers.get());
   const bool committed = detail::apply(core, plan, std::move(note));
   const Version version = core.version();
   return {version, committed ? version : 0, committed, false, plan.metrics};
@@ -10321,9 +11038,10 @@ class MergeResult {
     if (written_.record == 0) return {};
     const auto log = log_.lock();
     if (log == nullptr) throw TableGone();
-    const auto* record = log->find(written_.record);
-    if (record == nullptr) throw VersionExpired(written_.record, log->oldest);
-    return detail::changes_of(*log, *record);
+    if (log->readers == nullptr) return changes_in(*log);
+    ChangeSet<Row> changes;
+    log->readers->read([&] { changes = changes_in(*log); });
+    return changes;
   }
 
   /// What subscribers threw when they were told of this write, as far as there was memory to keep it. The
@@ -10333,6 +11051,12 @@ class MergeResult {
   }
 
  private:
+  ChangeSet<Row> changes_in(const detail::CommitLog<Row>& log) const {
+    const auto* record = log.find(written_.record);
+    if (record == nullptr) throw VersionExpired(written_.record, log.oldest);
+    return detail::changes_of(log, *record);
+  }
+
   detail::Written written_;
   std::weak_ptr<const detail::CommitLog<Row>> log_;
   std::vector<std::exception_ptr> subscriber_errors_;
@@ -10427,6 +11151,15 @@ constexpr auto merge_rule() {
                                                          false);
 }
 
+namespace detail {
+
+/// The rule of upsert().
+template <class Row, class Source>
+inline constexpr auto upsert_rule =
+    merge_rule<Row, Source>().when_matched().update_all().when_not_matched().insert_all();
+
+}  // namespace detail
+
 /// A merge that is being put together; nothing happens before execute() or preview(). It refers to the table,
 /// and to the source where that is an lvalue.
 template <class Target, class SourceRange, class RuleType>
@@ -10461,14 +11194,26 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
   /// and whatever the source, the conditions and the rows throw. Strong guarantee for the table; a source
   /// that the merge owns is gone. Complexity: O(source rows) on average, plus O(table) with a
   /// when_not_matched_by_source clause.
-  MergeResult<Row> execute() && { return execute_as<SourceRange>(std::move(input_.note)); }
-  MergeResult<Row> execute() & { return execute_as<SourceRange&>(input_.note); }
+  MergeResult<Row> execute() && {
+    return run<SourceRange>(*input_.target, input_.source, rule_, std::move(input_.note));
+  }
+  MergeResult<Row> execute() & {
+    return run<SourceRange&>(*input_.target, input_.source, rule_, detail::CommitNote(input_.note));
+  }
 
   /// What execute() would do, with all its errors, without doing it. A single-pass source is read all the
   /// same, so that nothing is left to execute.
   [[nodiscard]] ChangeSet<Row> preview() {
-    check();
-    return input_.target->preview_plan(planner<SourceRange&>());
+    return input_.target->preview_plan(planner<SourceRange&>(*input_.target, input_.source, rule_));
+  }
+
+  /// What execute() does. `Declared` tells whether rows may be moved from, see SourceTraits.
+  template <class Declared>
+  static MergeResult<Row> run(Target& target, std::remove_reference_t<SourceRange>& source, const Rule& rule,
+                              detail::CommitNote&& note) {
+    note.operation = "MERGE";
+    note.parameters = detail::shared_merge_text<typename Target::CoreType>(rule);
+    return target.write(std::move(note), planner<Declared>(target, source, rule));
   }
 
   // For the grammar.
@@ -10480,26 +11225,13 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
   }
 
  private:
-  static constexpr void check() {
+  template <class Declared>
+  static auto planner(Target& target, std::remove_reference_t<SourceRange>& source, const Rule& rule) {
     static_assert(Rule::clause_count > 0,
                   "keyfold: a merge without a clause does nothing; add a when_... clause");
-  }
-
-  // `Declared` tells whether rows may be moved from, see SourceTraits.
-  template <class Declared>
-  auto planner() {
-    return [this](auto& plan) {
-      detail::MergePlanner<typename Target::CoreType, Rule, Declared>(input_.target->core(), rule_, plan)
-          .run(input_.source);
+    return [&](auto& plan) {
+      detail::MergePlanner<typename Target::CoreType, Rule, Declared>(target.core(), rule, plan).run(source);
     };
-  }
-
-  template <class Declared>
-  MergeResult<Row> execute_as(detail::CommitNote note) {
-    check();
-    note.operation = "MERGE";
-    note.parameters = detail::shared_merge_text<typename Target::CoreType>(rule_);
-    return input_.target->write(std::move(note), planner<Declared>());
   }
 
   detail::WriteInput<Target, SourceRange> input_;
@@ -11062,6 +11794,8 @@ template <class A, class B, class... More>
 /// clause; a string literal does.
 template <class Callable>
 [[nodiscard]] constexpr auto named(std::string_view name, Callable callable) {
+  static_assert(!detail::Expression<Callable>,
+                "keyfold: named() takes a callable; an expression prints itself");
   return detail::Named<Callable>{name, std::move(callable)};
 }
 
@@ -11435,7 +12169,7 @@ class Join {
   /// Requires: all rows are added, and it is called once.
   void build() {
     if constexpr (hashed) {
-      groups_.reserve(items_.size());
+      groups_.presize(items_.size());
       for (Item& item : items_) group(item);
     }
   }
@@ -11507,7 +12241,7 @@ class Join {
     if (Item* first = find(values, hash)) {
       item.next = std::exchange(first->next, &item);
     } else {
-      groups_.insert(hash, &item);
+      groups_.add(hash, &item);
     }
   }
 
@@ -11637,12 +12371,12 @@ class ReplaceUsing {
 
   // One row for each combination of values.
   void collect() {
-    wanted_.reserve(rows_.size());
+    wanted_.presize(rows_.size());
     for (Incoming<Row>& incoming : rows_) {
       const auto values = Columns::of(incoming.row.get());
       if (detail::has_empty_part(values)) continue;
       const std::uint64_t hash = detail::hash_of(values);
-      if (find(values, hash) == nullptr) wanted_.insert(hash, &incoming);
+      if (find(values, hash) == nullptr) wanted_.add(hash, &incoming);
     }
   }
 
@@ -11897,7 +12631,7 @@ namespace keyfold {
 /// Bytes held by a table. What rows and keys allocate themselves (long strings, vectors) is not known to it
 /// and not counted, nor is what the allocator adds to each block.
 struct MemoryUsage {
-  std::size_t rows = 0;     ///< rows with their links in the container and its secondary indexes
+  std::size_t rows = 0;     ///< the pool of rows with their links in the container and its secondary indexes
   std::size_t indexes = 0;  ///< the primary key, keys of deleted rows in history, buckets of hashed indexes,
                             ///< and what apply_changes() remembers
   std::size_t history = 0;  ///< commits with their texts, and before images
@@ -12015,12 +12749,13 @@ template <class Row>
 class Replayed {
  public:
   template <class Rows>
-  Replayed(const Rows& rows, const CommitLog<Row>& log) : rows_(0, rows.size()) {
+  Replayed(const Rows& rows, const CommitLog<Row>& log)
+      : arena_(*std::pmr::get_default_resource()), rows_(arena_, 0, rows.size()) {
     record.version = log.latest();
     if (!log.empty()) record.timestamp = log.records.back().timestamp;
     record.operation = "REPLAY";
     record.metrics.source_rows = record.metrics.inserted = record.table_size = rows.size();
-    record.block = LogBlock<Row>(rows.size(), 0);
+    record.block = LogBlock<Row>(arena_, rows.size(), 0);
     for (const auto& slot : rows) {
       const auto* row = rows_.add(LogKind::erase, record.version, nullptr, Holder<Row>(slot.get()));
       record.block.add(LogKind::insert, record.version, nullptr)->set_newer(row);
@@ -12030,6 +12765,7 @@ class Replayed {
   CommitRecord<Row> record;
 
  private:
+  Arena arena_;
   LogBlock<Row> rows_;
 };
 
@@ -12063,9 +12799,9 @@ class CoreCopy {
     copy_log();
     copy_rows();
     for (const auto& [old_entry, entry] : entries_) link(*old_entry, *entry);
-    to_->graves.reserve(from.graves.size());
+    to_->graves.presize(from.graves.size());
     from.graves.for_each(
-        [this](std::uint64_t hash, const Entry& grave) { to_->graves.insert(hash, copy_of(&grave)); });
+        [this](std::uint64_t hash, const Entry& grave) { to_->graves.add(hash, copy_of(&grave)); });
     to_->tags = from.tags;
     to_->applied = from.applied;
     to_->checks = from.checks;
@@ -12098,7 +12834,7 @@ class CoreCopy {
 
   LogBlock<Row> copy_block(const LogBlock<Row>& from) {
     const EntryCounts counts = from.counts();
-    LogBlock<Row> to(counts.bare, counts.images);
+    LogBlock<Row> to(to_->log->arena, counts.bare, counts.images);
     for (const Entry* entry = from.first(); entry != nullptr; entry = from.next(entry)) {
       entries_[entry] = entry->has_before() ? to.add(entry->kind(), entry->version(), nullptr,
                                                      Holder<Row>(entry->before().get()))
@@ -12108,10 +12844,10 @@ class CoreCopy {
   }
 
   void copy_rows() {
-    to_->keys.reserve(from_.rows.size());
+    to_->keys.presize(from_.rows.size());
     for (const Slot<Row>& slot : from_.rows) {
       const Slot<Row>& copy = *add_slot(*to_, Holder<Row>(slot.get()));
-      to_->keys.insert(detail::hash_of(CoreType::key_of(copy.get())), &copy);
+      to_->keys.add(detail::hash_of(CoreType::key_of(copy.get())), &copy);
       copy.order = slot.order;
       if (slot.newest != nullptr) detail::make_newest(copy, copy_of(slot.newest));
     }
@@ -12246,7 +12982,7 @@ class Sweep {
       if (run.interval == 0 || run.keep == Keep::nothing) continue;
       ++(run.keep == Keep::insert ? counts[run.interval].first : counts[run.interval].second);
     }
-    for (const auto& [bare, images] : counts) blocks_.emplace_back(bare, images);
+    for (const auto& [bare, images] : counts) blocks_.emplace_back(core_.log->arena, bare, images);
     // From the top of each chain down, so that what leads to a run has its final place when the run is
     // reached.
     std::ranges::sort(runs_, std::ranges::greater{}, &Run::interval);
@@ -12327,6 +13063,18 @@ Version first_kept(const CoreType& core, const KeepFor& rule) {
   return detail::first_kept(core, OlderThan{detail::start_of(rule, core.log->records.back().timestamp)});
 }
 
+/// The first version that a read point of a shared table needs; the largest number if there is none.
+template <class Row>
+Version oldest_read(const CommitLog<Row>& log) {
+  return log.readers == nullptr ? std::numeric_limits<Version>::max() : log.readers->oldest_read();
+}
+
+/// Whether nothing may expire: a read point reads a tagged version among those that have expired.
+template <class Row>
+bool expiry_waits(const CommitLog<Row>& log) {
+  return detail::oldest_read(log) < log.oldest;
+}
+
 /// The tagged versions before `first`, ascending.
 template <class CoreType>
 std::vector<Version> tagged_before(const CoreType& core, Version first) {
@@ -12342,6 +13090,7 @@ std::vector<Version> tagged_before(const CoreType& core, Version first) {
 /// The versions that would no longer be readable, ascending.
 template <class CoreType>
 std::vector<Version> expiring(const CoreType& core, Version first) {
+  if (detail::expiry_waits(*core.log)) return {};
   const std::vector<Version> all_tagged = detail::tagged_before(core, first);
   const auto tagged = [&](Version version) { return std::ranges::binary_search(all_tagged, version); };
   std::vector<Version> versions;
@@ -12418,8 +13167,11 @@ template <class CoreType>
 void apply_retention(CoreType& core) noexcept {
   if (!core.options.retention) return;
   try {
-    const Version first =
+    const Version wanted =
         std::visit([&](const auto& rule) { return detail::first_kept(core, rule); }, *core.options.retention);
+    if (wanted <= core.log->oldest) return;
+    const WithoutReaders expiring(core.log->readers.get());
+    const Version first = std::min(wanted, detail::oldest_read(*core.log));
     if (first <= core.log->oldest) return;
     detail::retire(core, first);
     const std::size_t kept = core.log->record_bytes;
@@ -12750,9 +13502,8 @@ std::size_t secondary_bytes(const CoreType& core, std::index_sequence<N...>) noe
 template <class CoreType>
 MemoryUsage memory_usage_of(const CoreType& core) noexcept {
   constexpr auto secondaries = std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>();
-  constexpr std::size_t row = node_bytes<typename CoreType::Rows> + boxed_bytes<typename CoreType::RowType>;
   MemoryUsage usage;
-  usage.rows = core.rows.size() * row;
+  usage.rows = core.pool.bytes() + core.rows.size() * boxed_bytes<typename CoreType::RowType>;
   usage.indexes = core.keys.bytes() + core.graves.bytes() + detail::secondary_bytes(core, secondaries);
   if (core.sequences != nullptr) usage.indexes += core.sequences->bytes();
   for (const auto& record : core.log->records) usage.history += detail::bytes_of(record);
@@ -12799,7 +13550,7 @@ class ChangePlanner {
   /// Notes the changes that bring a row to a key which another row keeps, or another change brings one to.
   void check_arrivals() {
     KeyIndex<const Planned<Row>> arrived;
-    arrived.reserve(plan_.entries.size());
+    arrived.presize(plan_.entries.size());
     for (const Planned<Row>& entry : plan_.entries) {
       if (!entry.after) continue;
       const auto key = CoreType::key_of(entry.after->get());
@@ -12808,7 +13559,7 @@ class ChangePlanner {
         return detail::equal_values(CoreType::key_of(earlier.after->get()), key);
       });
       if (other != nullptr || !key_is_free(entry)) conflict(entry.after->get());
-      arrived.insert(hash, &entry);
+      arrived.add(hash, &entry);
     }
   }
 
@@ -12985,6 +13736,11 @@ class Workspace : public CoreType {
   const SlotType* find(const Key& key) const {
     return find(key, detail::hash_of(key));
   }
+  // Rows that came in since may have changed the candidate.
+  template <class Key>
+  const SlotType* find(const Key& key, std::uint64_t hash, const SlotType*) const {
+    return find(key, hash);
+  }
 
   const auto& scan() const {
     if (taken_.size() != base_.rows.size()) {
@@ -13133,7 +13889,7 @@ class Workspace : public CoreType {
   // before and after.
   const SlotType* take(const SlotType& below, std::uint64_t hash) const {
     auto& self = const_cast<Workspace&>(*this);  // no workspace is const
-    self.keys.reserve(1);
+    self.keys.reserve(hash);
     const auto taken = taken_.emplace(below.order, &below).first;
     try {
       const SlotType* slot = detail::add_slot<CoreType>(self, Holder<Row>(below.get()));
@@ -13187,32 +13943,31 @@ class Writes : public Loads<Self, Target, Row> {
   /// a container given as an rvalue has its rows moved from.
   template <std::ranges::input_range Source>
   auto merge(Source&& rows) {
-    return with_rule(std::forward<Source>(rows), merge_rule<Row, std::ranges::range_value_t<Source>>());
+    return start_merge(std::forward<Source>(rows), merge_rule<Row, std::ranges::range_value_t<Source>>());
   }
   auto merge(std::initializer_list<Row> rows) { return merge(std::vector<Row>(rows)); }
 
   /// Executes a rule made by merge_rule().
   template <std::ranges::input_range Source, class... RuleArguments>
   Result merge(Source&& rows, const MergeRule<RuleArguments...>& rule) {
-    return with_rule(std::forward<Source>(rows), rule).execute();
+    return with_rule(std::forward<Source>(rows), rule,
+                     [this]<class Range, class Whole>(Range&& source, Whole all) {
+                       return MergeBuilder<Target, Range, Whole>::template run<Range>(self().target(), source,
+                                                                                      all, self().note());
+                     });
   }
 
   /// What merge(rows, rule) would do, with all its errors, without doing it.
   template <std::ranges::input_range Source, class... RuleArguments>
   [[nodiscard]] ChangeSet<Row> preview(Source&& rows, const MergeRule<RuleArguments...>& rule) {
-    return with_rule(std::forward<Source>(rows), rule).preview();
+    return start_merge(std::forward<Source>(rows), rule).preview();
   }
 
   /// merge(rows).when_matched().update_all().when_not_matched().insert_all().execute()
   template <std::ranges::input_range Source>
     requires(!std::convertible_to<Source, Row>)
   Result upsert(Source&& rows) {
-    return merge(std::forward<Source>(rows))
-        .when_matched()
-        .update_all()
-        .when_not_matched()
-        .insert_all()
-        .execute();
+    return merge(std::forward<Source>(rows), detail::upsert_rule<Row, std::ranges::range_value_t<Source>>);
   }
   Result upsert(std::initializer_list<Row> rows) { return upsert(std::vector<Row>(rows)); }
   Result upsert(Row row) { return upsert(std::array<Row, 1>{std::move(row)}); }
@@ -13255,6 +14010,7 @@ class Writes : public Loads<Self, Target, Row> {
     check_settings<true, false>();
     detail::check_insert_all<Row, Value>();
     return write("APPEND", {}, [&]<class Core>(const Core&, auto& plan) {
+      plan.entries.reserve(detail::rows_to_expect<Source, Value>(rows));
       detail::for_each_incoming<Core, Source, Value>(
           rows, policy_of_self(), plan.metrics,
           [&](auto& row, Position position) { plan.insert(detail::hold_row<Row>(row), position); });
@@ -13334,8 +14090,9 @@ class Writes : public Loads<Self, Target, Row> {
     static_assert(takes_unchecked || Self::checks, "keyfold: unchecked() is about replace_where() only");
   }
 
-  template <class Source, class Rule>
-  auto with_rule(Source&& rows, Rule rule) {
+  // Calls `finish<Source>(rows, rule)` with the rule as the settings have it.
+  template <class Source, class Rule, class Finish>
+  auto with_rule(Source&& rows, Rule rule, Finish finish) {
     check_settings<true, false>();
     static_assert(std::is_same_v<typename Rule::Row, Row>,
                   "keyfold: this rule was made for another type of target row");
@@ -13343,17 +14100,20 @@ class Writes : public Loads<Self, Target, Row> {
                   "keyfold: this rule was made for another type of source row");
     if constexpr (std::is_same_v<Source,
                                  Target>) {  // a table as a source is only read, be it the target itself
-      return with_rule(static_cast<const Target&>(rows), std::move(rule));
+      return with_rule(static_cast<const Target&>(rows), std::move(rule), finish);
     } else if constexpr (std::is_const_v<Source>) {  // a const rvalue cannot be moved on: copy it once
-      return with_rule(std::remove_const_t<Source>(rows), std::move(rule));
+      return with_rule(std::remove_const_t<Source>(rows), std::move(rule), finish);
     } else {
-      return start_merge<Source>(std::forward<Source>(rows), with_policy(std::move(rule)));
+      return finish.template operator()<Source>(std::forward<Source>(rows), with_policy(std::move(rule)));
     }
   }
   template <class Source, class Rule>
   auto start_merge(Source&& rows, Rule rule) {
-    return MergeBuilder<Target, Source, Rule>({&self().target(), std::forward<Source>(rows), self().note()},
-                                              std::move(rule));
+    return with_rule(std::forward<Source>(rows), std::move(rule),
+                     [this]<class Range, class Whole>(Range&& source, Whole all) {
+                       return MergeBuilder<Target, Range, Whole>(
+                           {&self().target(), std::forward<Range>(source), self().note()}, std::move(all));
+                     });
   }
   template <class Rule>
   auto with_policy(Rule rule) {
@@ -13623,7 +14383,7 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
   Transaction& target() noexcept { return *this; }
   static detail::CommitNote note() noexcept { return {}; }
 
-  Result write(detail::CommitNote note, detail::Fill<Row> fill) {
+  Result write(detail::CommitNote&& note, detail::Fill<Row> fill) {
     rows_.clear();
     detail::Written written = detail::write(open(), std::move(note), fill);
     open();  // a condition may have written to the table
@@ -14017,7 +14777,7 @@ class Table
   static detail::CommitNote note() noexcept { return {}; }
 
   /// `fill(plan)` plans the write.
-  Result write(detail::CommitNote note, detail::Fill<Row> fill) {
+  Result write(detail::CommitNote&& note, detail::Fill<Row> fill) {
     return detail::commit(*core_, std::move(note), fill);
   }
   ChangeSet<Row> preview_plan(detail::Fill<Row> fill) { return detail::preview(*core_, fill); }
@@ -14117,8 +14877,9 @@ void Table<R, K, I...>::untag(std::string_view name) {
 template <class R, class K, class... I>
 template <class Rule>
 Version Table<R, K, I...>::first_kept(const Rule& rule) const {
-  // Commits that subscribers are still to be told of stay.
-  const Version limit = core_->subscribers->telling() ? core_->subscribers->told() : version();
+  // Commits that subscribers are still to be told of stay, and what read points need.
+  const Version told = core_->subscribers->telling() ? core_->subscribers->told() : version();
+  const Version limit = std::min(told, detail::oldest_read(*core_->log));
   return std::max(core_->log->oldest, std::min(detail::first_kept(*core_, rule), limit));
 }
 
@@ -14126,6 +14887,7 @@ template <class R, class K, class... I>
 template <class Rule>
 std::vector<Version> Table<R, K, I...>::expire(const Rule& rule) {
   const detail::WriteScope scope(core_->writing);
+  if (detail::expiry_waits(*core_->log)) return {};
   const Version first = first_kept(rule);
   std::vector<Version> gone = detail::expiring(*core_, first);
   detail::retire(*core_, first, [&] {

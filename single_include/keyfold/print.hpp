@@ -16,16 +16,14 @@
 #ifndef KEYFOLD_SINGLE_DETAIL_PRINT_TEXT
 #define KEYFOLD_SINGLE_DETAIL_PRINT_TEXT
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+// detail/utf8
+#ifndef KEYFOLD_SINGLE_DETAIL_UTF8
+#define KEYFOLD_SINGLE_DETAIL_UTF8
 
-/// Text that is laid out on a terminal: escaped, measured in code points, aligned in columns.
+#include <cstddef>
+#include <string_view>
+
+/// UTF-8, told from bytes that are not (Unicode, table 3-7).
 namespace keyfold::detail {
 
 struct CodePoint {
@@ -63,6 +61,34 @@ constexpr CodePoint first_code_point(std::string_view text) noexcept {
   }
   return is_scalar_value(value, bytes) ? CodePoint{value, bytes, true} : lone;
 }
+
+/// Offset of the first byte that is not part of well-formed UTF-8; text.size() where all are.
+constexpr std::size_t utf8_error(std::string_view text) noexcept {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    if (static_cast<unsigned char>(text[at]) < 0x80) {
+      ++at;
+      continue;
+    }
+    const CodePoint c = first_code_point(text.substr(at));
+    if (!c.valid) return at;
+    at += c.bytes;
+  }
+  return at;
+}
+
+}  // namespace keyfold::detail
+#endif
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Text that is laid out on a terminal: escaped, measured in code points, aligned in columns.
+namespace keyfold::detail {
 
 /// Whether a terminal would not show the code point but act on it: controls, line ends, and marks that turn
 /// the direction of the text around.

@@ -1904,7 +1904,7 @@ class RememberedLoader {
   template <class Keys, class State, class Item>
   void add(ByteReader& in, Keys& keys, State& state, std::unique_ptr<Item> item) {
     if (keys.find(item->key, item->hash) != nullptr) in.fail("a key is remembered twice");
-    keys.reserve(1);
+    keys.reserve(item->hash);
     state.add(std::move(item));
   }
 
@@ -2643,7 +2643,7 @@ class SnapshotReader {
     std::uint64_t bare = get_number_of_things(least_entry);
     std::uint64_t images = get_number_of_things(least_entry + rows_->least_size());
     require(bare + images <= header_.entries - entries_.size(), "it has more changes than was told");
-    Block block(bare, images);
+    Block block(log_.arena, bare, images);
     const std::size_t first = entries_.size();
     while (bare + images > 0) read_entry(block, version, bare, images);
     check_key_changes(first);
@@ -2781,7 +2781,7 @@ class SnapshotReader {
   // --- Rows
 
   void read_rows() {
-    core_->keys.reserve(header_.rows);
+    core_->keys.presize(header_.rows);
     keyless_.reserve(
         std::clamp<std::uint64_t>(header_.rows, 1, std::max(min_keys_at_once, header_.rows / 8)));
     sorted_.resize(keyless_.capacity());
@@ -2829,7 +2829,7 @@ class SnapshotReader {
     const auto is_same = [](const Slot<Row>& a, const Slot<Row>& b) {
       return detail::equal_values(CoreType::key_of(a.get()), CoreType::key_of(b.get()));
     };
-    const Slot<Row>* const twice = core_->keys.insert_new(keyless_, sorted_, is_same);
+    const Slot<Row>* const twice = core_->keys.add_new(keyless_, sorted_, is_same);
     if (twice != nullptr)
       fail("the key " + detail::key_text(CoreType::key_of(twice->get())) + " is there twice");
     keyless_.clear();
@@ -2840,7 +2840,7 @@ class SnapshotReader {
   // The changes that nothing leads to are the last ones of keys without a row.
   void find_graves() {
     const auto graves = static_cast<std::size_t>(std::ranges::count(reached_, false));
-    core_->graves.reserve(graves);
+    core_->graves.presize(graves);
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (reached_[i]) continue;
       Entry& entry = *entries_[i];
@@ -2849,7 +2849,7 @@ class SnapshotReader {
       const std::uint64_t hash = detail::hash_of(key);
       require(core_->newest_change(key, hash) == nullptr && core_->find(key, hash) == nullptr,
               "a key has two lives at once");
-      core_->graves.insert(hash, &entry);
+      core_->graves.add(hash, &entry);
       check_chain(key, &entry);
     }
   }
@@ -3412,7 +3412,7 @@ class SequenceReplayer {
     } else if (old != nullptr) {
       state.replace(*old, std::move(change.fresh));
     } else {
-      keys.reserve(1);
+      keys.reserve(change.fresh->hash);
       state.add(std::move(change.fresh));
     }
   }
@@ -4189,6 +4189,8 @@ class Store : public Writes<Store<TableType, Disk>, TableType, typename detail::
   friend class Writes;
   template <class, class, class>
   friend class Loads;
+  template <class>
+  friend class SharedTable;
 
   struct State;
 

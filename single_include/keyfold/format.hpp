@@ -1,0 +1,705 @@
+// Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
+// Made by scripts/amalgamate from the headers in include/keyfold. Change those.
+#pragma once
+
+#include <keyfold/keyfold.hpp>
+
+// format
+#ifndef KEYFOLD_SINGLE_FORMAT
+#define KEYFOLD_SINGLE_FORMAT
+
+// detail/print_table
+#ifndef KEYFOLD_SINGLE_DETAIL_PRINT_TABLE
+#define KEYFOLD_SINGLE_DETAIL_PRINT_TABLE
+
+// detail/print_text
+#ifndef KEYFOLD_SINGLE_DETAIL_PRINT_TEXT
+#define KEYFOLD_SINGLE_DETAIL_PRINT_TEXT
+
+// detail/utf8
+#ifndef KEYFOLD_SINGLE_DETAIL_UTF8
+#define KEYFOLD_SINGLE_DETAIL_UTF8
+
+#include <cstddef>
+#include <string_view>
+
+/// UTF-8, told from bytes that are not (Unicode, table 3-7).
+namespace keyfold::detail {
+
+struct CodePoint {
+  char32_t value;
+  std::size_t bytes;
+  bool valid;  // false: `value` is a byte that is not part of well-formed UTF-8
+};
+
+/// Bytes of the sequence that `lead` begins; 1 if it begins none.
+constexpr std::size_t sequence_length(unsigned char lead) noexcept {
+  if (lead < 0xC2 || lead > 0xF4) return 1;
+  return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
+constexpr bool is_continuation(char byte) noexcept {
+  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
+}
+
+/// Overlong forms, surrogates and what lies above U+10FFFF are not well-formed (Unicode, table 3-7).
+constexpr bool is_scalar_value(char32_t value, std::size_t bytes) noexcept {
+  if (bytes == 3) return value >= 0x800 && (value < 0xD800 || value > 0xDFFF);
+  return bytes != 4 || (value >= 0x10000 && value <= 0x10FFFF);
+}
+
+/// Requires: text is not empty.
+constexpr CodePoint first_code_point(std::string_view text) noexcept {
+  const auto lead = static_cast<unsigned char>(text.front());
+  const CodePoint lone{lead, 1, lead < 0x80};
+  const std::size_t bytes = sequence_length(lead);
+  if (bytes == 1 || text.size() < bytes) return lone;
+  char32_t value = lead & (0x7FU >> bytes);
+  for (const char byte : text.substr(1, bytes - 1)) {
+    if (!is_continuation(byte)) return lone;
+    value = value << 6U | (static_cast<unsigned char>(byte) & 0x3FU);
+  }
+  return is_scalar_value(value, bytes) ? CodePoint{value, bytes, true} : lone;
+}
+
+/// Offset of the first byte that is not part of well-formed UTF-8; text.size() where all are.
+constexpr std::size_t utf8_error(std::string_view text) noexcept {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    if (static_cast<unsigned char>(text[at]) < 0x80) {
+      ++at;
+      continue;
+    }
+    const CodePoint c = first_code_point(text.substr(at));
+    if (!c.valid) return at;
+    at += c.bytes;
+  }
+  return at;
+}
+
+}  // namespace keyfold::detail
+#endif
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Text that is laid out on a terminal: escaped, measured in code points, aligned in columns.
+namespace keyfold::detail {
+
+/// Whether a terminal would not show the code point but act on it: controls, line ends, and marks that turn
+/// the direction of the text around.
+constexpr bool acts_on_terminal(char32_t c) noexcept {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F ||
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
+inline void append_hex(std::string& out, std::uint32_t value, unsigned digits) {
+  while (digits-- != 0) out += "0123456789abcdef"[value >> (4 * digits) & 0xFU];
+}
+
+inline void append_escape(std::string& out, const CodePoint& c) {
+  out += '\\';
+  switch (c.value) {
+    case '\\':
+      out += '\\';
+      return;
+    case '\n':
+      out += 'n';
+      return;
+    case '\r':
+      out += 'r';
+      return;
+    case '\t':
+      out += 't';
+      return;
+    default:
+      break;
+  }
+  const bool is_byte = !c.valid || c.value < 0x80;
+  out += is_byte ? 'x' : 'u';
+  append_hex(out, c.value, is_byte ? 2 : 4);
+}
+
+/// Appends text as C would write it between quotes, so that it stays on its line.
+inline void append_escaped(std::string& out, std::string_view text) {
+  while (!text.empty()) {
+    const CodePoint c = first_code_point(text);
+    if (!c.valid || c.value == '\\' || acts_on_terminal(c.value)) {
+      append_escape(out, c);
+    } else {
+      out += text.substr(0, c.bytes);
+    }
+    text.remove_prefix(c.bytes);
+  }
+}
+
+inline std::string escaped(std::string_view text) {
+  std::string out;
+  append_escaped(out, text);
+  return out;
+}
+
+/// Requires: well-formed UTF-8.
+inline std::size_t width_of(std::string_view text) noexcept {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char byte) { return !is_continuation(byte); }));
+}
+
+/// Shortens text of more than `limit` code points to that many, of which the last three are dots.
+inline void cut(std::string& text, std::size_t limit) {
+  if (text.size() <= limit || width_of(text) <= limit) return;
+  const std::size_t dots = std::min<std::size_t>(limit, 3);
+  std::size_t end = 0;
+  for (std::size_t kept = 0; kept < limit - dots; ++kept)
+    end += first_code_point(std::string_view(text).substr(end)).bytes;
+  text.replace(end, std::string::npos, dots, '.');
+}
+
+/// Cells in columns. Every cell is one line of well-formed UTF-8.
+class TextGrid {
+ public:
+  enum class Align : std::uint8_t { left, right };
+
+  void add_column(std::string_view name, Align align) {
+    columns_.push_back({align, width_of(name)});
+    names_.emplace_back(name);
+  }
+
+  /// Adds a cell, row by row. Requires: there is a column.
+  void add(std::string cell) {
+    std::size_t& width = columns_[cells_.size() % columns_.size()].width;
+    width = std::max(width, width_of(cell));
+    cells_.push_back(std::move(cell));
+  }
+
+  /// The names, a rule, and the rows; lines end without spaces.
+  [[nodiscard]] std::string text() const {
+    std::string out;
+    if (columns_.empty()) return out;
+    append_line(out, names_.data());
+    append_rule(out);
+    for (std::size_t cell = 0; cell < cells_.size(); cell += columns_.size()) append_line(out, &cells_[cell]);
+    return out;
+  }
+
+ private:
+  struct Column {
+    Align align;
+    std::size_t width;
+  };
+
+  void append_line(std::string& out, const std::string* cells) const {
+    for (const Column& column : columns_) {
+      if (&column != columns_.data()) out += " | ";
+      const std::size_t padding = column.width - width_of(*cells);
+      if (column.align == Align::right) out.append(padding, ' ');
+      out += *cells++;
+      if (column.align == Align::left) out.append(padding, ' ');
+    }
+    while (!out.empty() && out.back() == ' ') out.pop_back();
+    out += '\n';
+  }
+
+  void append_rule(std::string& out) const {
+    for (const Column& column : columns_) {
+      if (&column != columns_.data()) out += "-+-";
+      out.append(column.width, '-');
+    }
+    out += '\n';
+  }
+
+  std::vector<Column> columns_;
+  std::vector<std::string> names_;
+  std::vector<std::string> cells_;
+};
+
+}  // namespace keyfold::detail
+#endif
+
+#include <concepts>
+#include <limits>
+#include <ranges>
+#include <type_traits>
+#include <variant>
+
+/// Rows, changes and commits as the cells of a TextGrid.
+namespace keyfold::detail {
+
+struct PrintOptions {
+  std::size_t max_rows = std::numeric_limits<std::size_t>::max();
+  std::size_t max_width = std::numeric_limits<std::size_t>::max();  // of one value, in code points
+};
+
+struct MaxRows {
+  std::size_t count;
+};
+struct MaxWidth {
+  std::size_t count;
+};
+
+template <class T>
+concept PrintOption = std::same_as<T, MaxRows> || std::same_as<T, MaxWidth>;
+
+constexpr void set(PrintOptions& options, MaxRows limit) noexcept { options.max_rows = limit.count; }
+constexpr void set(PrintOptions& options, MaxWidth limit) noexcept { options.max_width = limit.count; }
+
+// --- Values
+
+/// Types whose text is the user's, so that it might be taken for something else.
+template <class T>
+concept FreeText = StringLike<T> || std::same_as<T, char> || AdlText<T>;
+
+inline bool misleads(std::string_view text) noexcept {
+  if (text.empty()) return false;
+  return text == "NULL" || text.front() == '\'' || text.front() == ' ' || text.back() == ' ' ||
+         text.find('|') != text.npos || text.find("->") != text.npos;
+}
+
+inline std::string sql_literal(std::string_view text) {
+  std::string out;
+  detail::append_text(out, text, Style::literal);
+  return out;
+}
+
+inline std::string text_cell(std::string_view text, const PrintOptions& options) {
+  std::string out = escaped(text);
+  cut(out, options.max_width);
+  return out;
+}
+
+template <class T>
+concept Number = (Arithmetic<T> && !std::same_as<T, bool> && !std::same_as<T, char>) || is_duration_v<T>;
+
+/// Values that are nothing when cut short.
+template <class T>
+concept Uncut =
+    !FreeText<T> && (Number<T> || std::same_as<T, bool> || std::is_enum_v<T> || is_time_point_v<T>);
+
+template <class T>
+std::string plain_cell(const T& value, const PrintOptions& options) {
+  std::string text;
+  detail::append_value(text, value, Style::plain);
+  if constexpr (Uncut<T>) return text;
+  if (FreeText<T> && misleads(text)) text = sql_literal(text);
+  return text_cell(text, options);
+}
+
+template <class T>
+std::string value_cell(const T& value, const PrintOptions& options) {
+  if constexpr (is_optional_v<T>) {
+    return value ? value_cell(*value, options) : plain_cell(std::nullopt, options);
+  } else if constexpr (is_variant_v<T>) {
+    return std::visit([&](const auto& alternative) { return value_cell(alternative, options); }, value);
+  } else {
+    return plain_cell(value, options);
+  }
+}
+
+template <class Row>
+void add_row_columns(TextGrid& grid) {
+  detail::for_each_column<Row>([&]<auto Member, std::size_t>() {
+    constexpr bool number = Number<unwrap_optional_t<member_value_t<Member, Row>>>;
+    grid.add_column(member_name<Member>, number ? TextGrid::Align::right : TextGrid::Align::left);
+  });
+}
+
+// --- Metrics
+
+inline void append_count(std::string& out, std::string_view name, std::size_t count) {
+  if (count == 0) return;
+  out += ' ';
+  out += name;
+  out += '=';
+  detail::append_number(out, count);
+}
+
+// matched_updated and matched_deleted are what the two by-source counts leave of updated and deleted.
+inline std::string metrics_text(const Metrics& metrics) {
+  std::string out = "source_rows=";
+  detail::append_number(out, metrics.source_rows);
+  append_count(out, "inserted", metrics.inserted);
+  append_count(out, "updated", metrics.updated);
+  append_count(out, "deleted", metrics.deleted);
+  append_count(out, "unchanged", metrics.unchanged);
+  append_count(out, "skipped", metrics.skipped);
+  append_count(out, "not_matched_by_source_updated", metrics.not_matched_by_source_updated);
+  append_count(out, "not_matched_by_source_deleted", metrics.not_matched_by_source_deleted);
+  append_count(out, "dropped_duplicates", metrics.dropped_duplicates);
+  append_count(out, "dropped_late", metrics.dropped_late);
+  return out;
+}
+
+inline std::string time_text(Timestamp time) {
+  std::string out;
+  detail::append_time(out, time);
+  return out;
+}
+
+template <class Row>
+std::string commit_text(const Commit<Row>& commit) {
+  std::string out = "version ";
+  detail::append_number(out, commit.version());
+  out += " at " + time_text(commit.timestamp()) + ": ";
+  out += commit.operation();
+  if (!commit.parameters().empty()) out += ' ' + escaped(commit.parameters());
+  out += "; " + metrics_text(commit.metrics());
+  if (!commit.metadata().empty()) out += "; metadata " + escaped(sql_literal(commit.metadata()));
+  return out;
+}
+
+// --- What is printed of a range of T
+
+/// Rows.
+template <class T>
+struct Printer {
+  static constexpr bool has_columns = HasColumns<T>;
+  static constexpr std::string_view noun = "row";
+
+  static void add_columns(TextGrid& grid) { add_row_columns<T>(grid); }
+
+  static void add(TextGrid& grid, const T& row, const PrintOptions& options) {
+    detail::for_each_column<T>(
+        [&]<auto Member, std::size_t>() { grid.add(value_cell(detail::read<Member>(row), options)); });
+  }
+};
+
+/// Changes: the kind, and the row; "before -> after" where an update changed a column.
+template <class Row>
+struct Printer<Change<Row>> {
+  static constexpr bool has_columns = HasColumns<Row>;
+  static constexpr std::string_view noun = "change";
+
+  static void add_columns(TextGrid& grid) {
+    grid.add_column("change", TextGrid::Align::left);
+    add_row_columns<Row>(grid);
+  }
+
+  static void add(TextGrid& grid, const Change<Row>& change, const PrintOptions& options) {
+    const bool update = change.kind() == ChangeKind::update;
+    const ColumnMask<Row> changed = change.columns();
+    const Row& row = change.after() != nullptr ? *change.after() : *change.before();
+    grid.add(std::string(to_string(change.kind())));
+    detail::for_each_column<Row>([&]<auto Member, std::size_t I>() {
+      std::string text = value_cell(detail::read<Member>(row), options);
+      if (update && changed.test(I))
+        text.insert(0, value_cell(detail::read<Member>(*change.before()), options) + " -> ");
+      grid.add(std::move(text));
+    });
+  }
+};
+
+/// Changes of a feed: the same behind their version and time.
+template <class Row>
+struct Printer<FeedChange<Row>> : Printer<Change<Row>> {
+  static void add_columns(TextGrid& grid) {
+    grid.add_column("version", TextGrid::Align::right);
+    grid.add_column("timestamp", TextGrid::Align::left);
+    Printer<Change<Row>>::add_columns(grid);
+  }
+
+  static void add(TextGrid& grid, const FeedChange<Row>& change, const PrintOptions& options) {
+    grid.add(value_cell(change.version(), options));
+    grid.add(value_cell(change.timestamp(), options));
+    Printer<Change<Row>>::add(grid, change, options);
+  }
+};
+
+/// Commits, as DESCRIBE HISTORY shows them.
+template <class Row>
+struct Printer<Commit<Row>> {
+  static constexpr bool has_columns = true;
+  static constexpr std::string_view noun = "commit";
+
+  static void add_columns(TextGrid& grid) {
+    grid.add_column("version", TextGrid::Align::right);
+    for (const auto* name : {"timestamp", "operation", "parameters", "metrics", "metadata"}) {
+      grid.add_column(name, TextGrid::Align::left);
+    }
+  }
+
+  static void add(TextGrid& grid, const Commit<Row>& commit, const PrintOptions& options) {
+    grid.add(value_cell(commit.version(), options));
+    grid.add(value_cell(commit.timestamp(), options));
+    grid.add(value_cell(commit.operation(), options));
+    grid.add(text_cell(commit.parameters(), options));
+    grid.add(text_cell(metrics_text(commit.metrics()), options));
+    grid.add(value_cell(commit.metadata(), options));
+  }
+};
+
+/// A range that is read through const, since begin() of a view may be non-const; a reference for an lvalue.
+template <class Range>
+struct PrintedRange {
+  mutable Range range;
+  Range& get() const noexcept { return range; }
+};
+template <class Range>
+struct PrintedRange<Range&> {
+  Range& range;
+  Range& get() const noexcept { return range; }
+};
+
+// --- The table
+
+inline std::string footer(std::size_t shown, std::size_t more, std::string_view noun) {
+  std::string out = more == 0 ? "(" : "... ";
+  const std::size_t count = more == 0 ? shown : more;
+  detail::append_number(out, count);
+  if (more != 0) out += " more";
+  out += ' ';
+  out += noun;
+  if (count != 1) out += 's';
+  return out + (more == 0 ? ")\n" : "\n");
+}
+
+template <class Range, class Iterator>
+std::size_t rows_left(Range& range, Iterator it, std::size_t shown) {
+  if constexpr (std::ranges::sized_range<Range&>) {
+    return static_cast<std::size_t>(std::ranges::size(range)) - shown;
+  } else {
+    std::size_t left = 0;
+    for (; it != std::ranges::end(range); ++it) ++left;
+    return left;
+  }
+}
+
+template <class T, class Range>
+std::string ordered_table_text(Range& range, const PrintOptions& options) {
+  TextGrid grid;
+  Printer<T>::add_columns(grid);
+  std::size_t shown = 0;
+  auto it = std::ranges::begin(range);
+  for (; shown < options.max_rows && it != std::ranges::end(range); ++it, ++shown)
+    Printer<T>::add(grid, *it, options);
+  return grid.text() + footer(shown, rows_left(range, std::move(it), shown), Printer<T>::noun);
+}
+
+template <class Row, class Range>
+std::vector<Commit<Row>> newest_first(Range& range, std::type_identity<Commit<Row>>) {
+  std::vector<Commit<Row>> commits;
+  for (const Commit<Row>& commit : range) commits.push_back(commit);
+  std::ranges::stable_sort(commits, std::ranges::greater{}, &Commit<Row>::version);
+  return commits;
+}
+
+template <class T, class Range>
+std::string table_text(Range& range, const PrintOptions& options) {
+  if constexpr (requires { newest_first(range, std::type_identity<T>{}); }) {
+    const auto commits = newest_first(range, std::type_identity<T>{});
+    return ordered_table_text<T>(commits, options);
+  } else {
+    return ordered_table_text<T>(range, options);
+  }
+}
+
+}  // namespace keyfold::detail
+#endif
+
+// print
+#ifndef KEYFOLD_SINGLE_PRINT
+#define KEYFOLD_SINGLE_PRINT
+
+#include <ostream>
+
+/// Optional header: tables, changes, history and metrics as text for people. See docs/print.md.
+namespace keyfold {
+
+/// Option of print(): the first `count` rows; the footer tells how many more there are.
+[[nodiscard]] constexpr detail::MaxRows max_rows(std::size_t count) noexcept { return {count}; }
+
+/// Option of print(): values of more than `count` code points are cut to that many, the last three being
+/// dots.
+[[nodiscard]] constexpr detail::MaxWidth max_width(std::size_t count) noexcept { return {count}; }
+
+/// What print() returns: goes into a std::ostream, or gives its text(). Refers to what is printed where that
+/// is an lvalue, and reads it each time.
+template <class Range>
+class [[nodiscard]] Printed {
+  using Value = std::ranges::range_value_t<Range>;
+  static_assert(detail::Printer<Value>::has_columns,
+                "keyfold: print() needs the column list of the row; describe it or specialise columns_of");
+
+ public:
+  Printed(Range&& range, const detail::PrintOptions& options)
+      : range_{std::forward<Range>(range)}, options_(options) {}
+
+  [[nodiscard]] std::string text() const {
+    if constexpr (detail::Printer<Value>::has_columns) {
+      return detail::table_text<Value>(range_.get(), options_);
+    } else {
+      return {};
+    }
+  }
+
+  /// Formats everything before it writes anything; the stream's own width is not used.
+  friend std::ostream& operator<<(std::ostream& stream, const Printed& printed) {
+    const std::string text = printed.text();
+    stream.width(0);
+    return stream << text;
+  }
+
+ private:
+  detail::PrintedRange<Range> range_;
+  detail::PrintOptions options_;
+};
+
+/// An aligned table of rows, changes or commits: `std::cout << print(orders, max_rows(20))`. Takes a table,
+/// an index, any range of rows; a ChangeSet or a
+/// ChangeFeed; a History, which is shown newest first.
+template <std::ranges::input_range Range, class... Options>
+[[nodiscard]] auto print(Range&& range, Options... options) {
+  static_assert((detail::PrintOption<Options> && ...),
+                "keyfold: after what is to be printed, print() takes max_rows(n) and max_width(n)");
+  detail::PrintOptions all;
+  (detail::set(all, options), ...);
+  return Printed<Range>(std::forward<Range>(range), all);
+}
+
+/// The counts that are not zero, in a line: "source_rows=3 inserted=1 updated=2".
+inline std::ostream& operator<<(std::ostream& stream, const Metrics& metrics) {
+  return stream << detail::metrics_text(metrics);
+}
+
+/// The commit in a line, without its changes.
+template <class Row>
+std::ostream& operator<<(std::ostream& stream, const Commit<Row>& commit) {
+  return stream << detail::commit_text(commit);
+}
+
+}  // namespace keyfold
+#endif
+
+#include <version>
+
+#ifdef __cpp_lib_format
+#include <format>
+#endif
+#if !defined(KEYFOLD_NO_FMT) && __has_include(<fmt/ranges.h>)
+#include <fmt/ranges.h>
+#define KEYFOLD_HAS_FMT
+#endif
+
+/// Optional header: std::format, where the standard library has it, and {fmt}, where it is installed, take
+/// Metrics, Commit, ChangeKind, Change, FeedChange, ChangeSet and what print() returns. The format
+/// specification is that of text: `{:>60}`. KEYFOLD_NO_FMT leaves {fmt} out. See docs/format.md.
+namespace keyfold {
+
+/// Customization point: `template <> inline constexpr bool keyfold::enable_row_format<Order> = true;` lets
+/// rows of this type be formatted by their column list: `(id: 1, status: 'new')`.
+template <class Row>
+inline constexpr bool enable_row_format = false;
+
+namespace detail {
+
+/// "update (id: 1, status: 'open' -> 'paid')"
+template <class Row>
+std::string change_text(const Change<Row>& change) {
+  std::string out(to_string(change.kind()));
+  if constexpr (HasColumns<Row>) {
+    const bool update = change.kind() == ChangeKind::update;
+    const ColumnMask<Row> changed = change.columns();
+    const Row& row = change.before() != nullptr ? *change.before() : *change.after();
+    detail::for_each_column<Row>([&]<auto Member, std::size_t I>() {
+      out += I == 0 ? " (" : ", ";
+      out += member_name<Member>;
+      out += ": ";
+      detail::append_value(out, detail::read<Member>(row), Style::literal);
+      if (!update || !changed.test(I)) return;
+      out += " -> ";
+      detail::append_value(out, detail::read<Member>(*change.after()), Style::literal);
+    });
+    out += ')';
+  }
+  return out;
+}
+
+/// What a type is formatted as: `std::string text(const T&)`.
+template <class T>
+struct FormatText;
+
+template <class T>
+concept HasFormatText = requires(const T& value) { FormatText<T>::text(value); };
+
+template <>
+struct FormatText<Metrics> {
+  static std::string text(const Metrics& metrics) { return metrics_text(metrics); }
+};
+template <>
+struct FormatText<ChangeKind> {
+  static std::string_view text(ChangeKind kind) { return to_string(kind); }
+};
+template <class Row>
+struct FormatText<Commit<Row>> {
+  static std::string text(const Commit<Row>& commit) { return commit_text(commit); }
+};
+template <class Row>
+struct FormatText<Change<Row>> {
+  static std::string text(const Change<Row>& change) { return change_text(change); }
+};
+template <class Row>
+struct FormatText<FeedChange<Row>> {
+  static std::string text(const FeedChange<Row>& change) {
+    return "version " + std::to_string(change.version()) + " at " + time_text(change.timestamp()) + ": " +
+           change_text(change);
+  }
+};
+template <HasColumns Row>
+struct FormatText<ChangeSet<Row>> {
+  static std::string text(const ChangeSet<Row>& changes) { return print(changes).text(); }
+};
+template <class Range>
+struct FormatText<Printed<Range>> {
+  static std::string text(const Printed<Range>& printed) { return printed.text(); }
+};
+template <class Row>
+  requires enable_row_format<Row>
+struct FormatText<Row> {
+  static_assert(HasColumns<Row>,
+                "keyfold: a row is formatted by its column list; describe it or specialise columns_of");
+  static std::string text(const Row& row) {
+    std::string out;
+    detail::append_row(out, row);
+    return out;
+  }
+};
+
+/// A formatter on top of the one that the library has for text. Not derived from it, since lists of values
+/// would then put quotes around each.
+template <class T, class TextFormatter>
+class Formatter {
+ public:
+  template <class ParseContext>
+  constexpr auto parse(ParseContext& context) {
+    return text_.parse(context);
+  }
+  template <class Context>
+  auto format(const T& value, Context& context) const {
+    return text_.format(FormatText<T>::text(value), context);
+  }
+
+ private:
+  TextFormatter text_;
+};
+
+}  // namespace detail
+}  // namespace keyfold
+
+#ifdef __cpp_lib_format
+template <keyfold::detail::HasFormatText T>
+struct std::formatter<T, char> : keyfold::detail::Formatter<T, std::formatter<std::string_view, char>> {};
+#endif
+
+#ifdef KEYFOLD_HAS_FMT
+/// Lest {fmt} take a change set for a list of changes.
+template <class Row>
+struct fmt::is_range<keyfold::ChangeSet<Row>, char> : std::false_type {};
+
+template <keyfold::detail::HasFormatText T>
+struct fmt::formatter<T, char, void>
+    : keyfold::detail::Formatter<T, fmt::formatter<fmt::string_view, char, void>> {};
+#endif
+#endif
