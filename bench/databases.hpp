@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <vector>
 
@@ -91,13 +92,16 @@ inline std::string_view key_bytes(const Payment& row) {
 inline std::string_view key_bytes(const Product& row) { return row.sku; }
 
 #ifdef KEYFOLD_BENCH_LMDB
+constexpr std::size_t lmdb_bytes = std::size_t{4} << 30U;
+
+/// In memory if there is room: a file mapped from a full /dev/shm would end the process.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
     const std::filesystem::path memory = "/dev/shm";
-    const auto parent =
-        std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
-    std::string name = parent / "keyfold_bench-XXXXXX";
+    std::error_code none;
+    const bool roomy = std::filesystem::space(memory, none).available >= lmdb_bytes && !none;
+    std::string name = (roomy ? memory : std::filesystem::temp_directory_path()) / "keyfold_bench-XXXXXX";
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
     path_ = name;
   }
@@ -116,7 +120,7 @@ class Lmdb {
  public:
   Lmdb() {
     require(mdb_env_create(&environment_));
-    require(mdb_env_set_mapsize(environment_, std::size_t{8} << 30U));
+    require(mdb_env_set_mapsize(environment_, lmdb_bytes));
     require(mdb_env_open(environment_, directory_.path().c_str(), MDB_NOSYNC | MDB_WRITEMAP, 0600));
     MDB_txn* const transaction = begin();
     require(mdb_dbi_open(transaction, nullptr, std::is_same_v<Row, Payment> ? MDB_INTEGERKEY : 0U, &table_));

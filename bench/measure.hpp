@@ -73,9 +73,6 @@ class Contest {
   /// Whether everybody did what was expected in each round.
   bool right() const noexcept { return right_; }
 
-  /// The name of who entered first. Requires: somebody has.
-  const std::string& first() const noexcept { return contenders_.front().name; }
-
   bool has(std::string_view name) const noexcept { return find(name) != contenders_.end(); }
 
   /// Nanoseconds per unit, the median of the rounds. Requires: has(name).

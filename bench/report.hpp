@@ -28,10 +28,15 @@ inline void report_ratio(benchmark::State& state, const Contest& contest, const 
   if (contest.has(name) && contest.has(to)) state.counters[name + "/" + to] = contest.ratio(name, to);
 }
 
-/// One contender beside each of the others.
-inline void report_ratios(benchmark::State& state, const Contest& contest, const std::string& name) {
-  contest.for_each_name([&](const std::string& to) {
-    if (to != name) report_ratio(state, contest, name, to);
+/// The one that entered first, beside each of the others.
+inline void report_ratios(benchmark::State& state, const Contest& contest) {
+  std::string first;
+  contest.for_each_name([&](const std::string& name) {
+    if (first.empty()) {
+      first = name;
+    } else {
+      report_ratio(state, contest, first, name);
+    }
   });
 }
 

@@ -107,15 +107,15 @@ void commits(benchmark::State& state, const Options& options) {
 
   Contest contest(Rehearse::no, "");
   const auto expected = static_cast<std::int64_t>(round_rows / 10 * 9);
-  contest.enter("memory", round_rows, expected, [&] { return upsert_all(memory, batches); });
   contest.enter("buffered", round_rows, expected, [&] { return upsert_all(store, batches); });
+  contest.enter("memory", round_rows, expected, [&] { return upsert_all(memory, batches); });
 #ifdef KEYFOLD_BENCH_SQLITE
   StoredPayments sqlite(fresh(options, "sqlite") / "payments.db", Synchronous::normal);
   sqlite.upsert(workload.table());
   contest.enter("sqlite_normal", round_rows, expected, [&] { return upsert_all(sqlite, batches); });
 #endif
   run(state, contest, [&] { batches = workload.next_batches(round_rows / batch_size, batch_size); });
-  report_ratios(state, contest, "buffered");
+  report_ratios(state, contest);
   goals.add("buffered store / memory, batches of " + std::to_string(batch_size), contest, "buffered",
             "memory", 1.5);
 }

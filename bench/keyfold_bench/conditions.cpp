@@ -47,7 +47,7 @@ void conditions(benchmark::State& state, const Options& options) {
     return merge_all(other, batches, as_lambda::newer, as_lambda::time, as_lambda::amount);
   });
   run(state, contest, [&] { batches = workload.next_batches(count, batch_size); });
-  report_ratios(state, contest, contest.first());
+  report_ratios(state, contest);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ void append(benchmark::State& state, const Options& options) {
   enter("flat_map", std::type_identity<FlatMap<Row>>());
   enter("multi_index", std::type_identity<MultiIndex<Row>>());
   run(state, contest, [&] { made.clear(); });
-  report_ratios(state, contest, contest.first());
+  report_ratios(state, contest);
 }
 
 // --- What they occupy

@@ -1,8 +1,10 @@
 // Reading: rows by key, beside the index of the raw container, and all rows, beside a vector of pointers.
 #include "reads.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "engines.hpp"
@@ -14,24 +16,21 @@
 namespace keyfold_bench {
 namespace {
 
-template <class Row>
-using Keys = std::vector<typename KeyOf<Row>::Type>;
-
-/// How many of these keys are there. With `found` none, their rows are not read.
-template <class Engine, class Row>
-std::int64_t count_found(const Engine& engine, const Keys<Row>& keys) {
+/// How many of these keys are there.
+template <class Engine, class Key>
+std::int64_t count_found(const Engine& engine, const std::vector<Key>& keys) {
   std::int64_t found = 0;
-  for (const auto& key : keys) found += engine.find(key) != nullptr ? 1 : 0;
+  for (const Key& key : keys) found += engine.find(key) != nullptr ? 1 : 0;
   return found;
 }
 
-enum class Lookup { many, single, missing };
+enum class Keys { known, missing };
 
-/// `many`: one after the other, where the processor works on several at once. `single`: the next key is known
-/// only when the last row has been read. `missing`: keys that are not there.
-template <class Row>
-void find(benchmark::State& state, const Options& options, Lookup lookup) {
+/// What `read` makes of the same keys, which are in another order in each round.
+template <class Row, class Read>
+void find(benchmark::State& state, const Options& options, Keys which, Read read) {
   Workload<Row> workload(options.rows);
+  workload.next_updates(options.rows / 2);  // so that rows differ in what is read of them
   TableOf<Row> table;
   FlatMap<Row> flat_map;
   MultiIndex<Row> multi_index;
@@ -39,34 +38,21 @@ void find(benchmark::State& state, const Options& options, Lookup lookup) {
   flat_map.append(workload.table());
   multi_index.append(workload.table());
 
-  Keys<Row> keys;
   Random random(7);
+  std::vector<typename KeyOf<Row>::Type> keys;
+  std::int64_t sum = 0;
   const std::size_t count = std::min<std::size_t>(100'000, options.rows);
   for (std::size_t i = 0; i < count; ++i) {
-    const Row& known = workload.table()[random() % options.rows];
-    keys.push_back((lookup == Lookup::missing ? make_row<Row>(random) : known).*KeyOf<Row>::member);
+    const Row row = which == Keys::known ? workload.table()[random() % options.rows] : make_row<Row>(random);
+    keys.push_back(row.*KeyOf<Row>::member);
+    sum += row.updated_at;
   }
   Contest contest(Rehearse::yes, options.only);
-  const auto enter = [&](const char* name, const auto& engine) {
-    const std::int64_t sum = 0;  // of the times of rows that nobody has touched
-    switch (lookup) {
-      case Lookup::many:
-        contest.enter(name, count, sum, [&] { return find_all(engine, keys); });
-        break;
-      case Lookup::single:
-        contest.enter(name, count, sum, [&] { return find_one_by_one(engine, keys); });
-        break;
-      case Lookup::missing:
-        contest.enter(name, count, 0,
-                      [&] { return count_found<std::decay_t<decltype(engine)>, Row>(engine, keys); });
-        break;
-    }
-  };
-  enter("keyfold", table);
-  enter("flat_map", flat_map);
-  enter("multi_index", multi_index);
+  contest.enter("keyfold", count, sum, [&] { return read(table, keys); });
+  contest.enter("flat_map", count, sum, [&] { return read(flat_map, keys); });
+  contest.enter("multi_index", count, sum, [&] { return read(multi_index, keys); });
   run(state, contest, [&] { std::ranges::shuffle(keys, random); });
-  report_ratios(state, contest, contest.first());
+  report_ratios(state, contest);
 }
 
 /// After commits that have spread the rows: a table, and a vector of pointers to the same rows in the same
@@ -90,17 +76,20 @@ void scan_all(benchmark::State& state, const Options& options) {
     return seen;
   });
   run(state, contest, [] {});
-  report_ratios(state, contest, contest.first());
+  report_ratios(state, contest);
 }
 
 template <class Row>
 void register_row(const Options& options) {
-  add(options, "find/" + label<Row>(options), options.rounds,
-      [](auto& state, const Options& o) { find<Row>(state, o, Lookup::many); });
-  add(options, "find_single/" + label<Row>(options), options.rounds,
-      [](auto& state, const Options& o) { find<Row>(state, o, Lookup::single); });
-  add(options, "find_missing/" + label<Row>(options), options.rounds,
-      [](auto& state, const Options& o) { find<Row>(state, o, Lookup::missing); });
+  const auto add_find = [&options](const std::string& name, Keys which, auto read) {
+    add(options, name + "/" + label<Row>(options), options.rounds,
+        [which, read](auto& state, const Options& o) { find<Row>(state, o, which, read); });
+  };
+  add_find("find", Keys::known, [](const auto& engine, const auto& keys) { return find_all(engine, keys); });
+  add_find("find_single", Keys::known,
+           [](const auto& engine, const auto& keys) { return find_one_by_one(engine, keys); });
+  add_find("find_missing", Keys::missing,
+           [](const auto& engine, const auto& keys) { return count_found(engine, keys); });
   add(options, "scan/" + label<Row>(options), options.rounds, scan_all<Row>);
 }
 
