@@ -124,6 +124,7 @@ void copy(benchmark::State& state, const Options& options) {
   const Workload<Row> workload(100);
   const std::size_t rows = workload.table().size();
   std::vector<Row> from(workload.table());
+  std::vector<Row> other(from);
   std::vector<Row> to;
   to.reserve(rows);
   Contest contest(Rehearse::yes, options.only);
@@ -137,7 +138,7 @@ void copy(benchmark::State& state, const Options& options) {
   });
   contest.enter("swap", rows * repeats, 0, [&] {
     for (std::size_t i = 0; i < repeats; ++i) {
-      for (std::size_t j = 0; j + 1 < rows; ++j) std::swap(from[j], from[j + 1]);
+      for (std::size_t j = 0; j < rows; ++j) std::swap(from[j], other[j]);
       benchmark::DoNotOptimize(from.data());
       benchmark::ClobberMemory();
     }
