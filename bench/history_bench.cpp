@@ -2,8 +2,6 @@
 // and memory. Where SQLite is found it does the same work in the same run.
 #include <benchmark/benchmark.h>
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -18,7 +16,10 @@
 
 #include "engines.hpp"
 #include "forgetful.hpp"
+#include "heap.hpp"
 #include "measure.hpp"
+#include "reads.hpp"
+#include "report.hpp"
 #include "rows.hpp"
 #ifdef KEYFOLD_BENCH_SQLITE
 #include "sqlite_history.hpp"
@@ -36,39 +37,9 @@ struct Options {
 constexpr std::size_t batch_size = 1000;  // rows of a commit, everywhere
 constexpr std::size_t versions_back[]{10, 100, 1000};
 
-template <class Row>
-using TableOf = keyfold::Table<Row, keyfold::Key<KeyOf<Row>::member>>;
 template <class Row, template <class> class Kind>
 using TableOfKind = keyfold::Table<Kind<Row>, keyfold::Key<KeyOf<Row>::member>>;
 
-/// The figures that have a goal, printed at the end.
-class Goals {
- public:
-  void add(std::string what, const Contest& contest, std::string_view name, std::string_view to,
-           double limit) {
-    if (contest.has(name) && contest.has(to)) add(std::move(what), contest.ratio(name, to), limit);
-  }
-  void add(std::string what, double measured, double limit) {
-    lines_.push_back({std::move(what), measured, limit});
-  }
-
-  void print() const {
-    if (lines_.empty()) return;
-    std::printf("\n%-76s %9s %6s\n", "goal", "measured", "limit");
-    for (const Line& line : lines_) {
-      std::printf("%-76s %9.2f %6.2f  %s\n", line.what.c_str(), line.measured, line.limit,
-                  line.measured <= line.limit ? "met" : "MISSED");
-    }
-  }
-
- private:
-  struct Line {
-    std::string what;
-    double measured;
-    double limit;
-  };
-  std::vector<Line> lines_;
-};
 Goals goals;
 
 template <class Row>
@@ -76,34 +47,11 @@ std::string label(std::size_t rows) {
   return std::string("row:") + Row::name + "/table:" + std::to_string(rows);
 }
 
-/// Runs the rounds and reports nanoseconds per unit for every contender. `prepare` comes before each round.
-template <class Prepare>
-void run(benchmark::State& state, Contest& contest, Prepare prepare) {
-  prepare();
-  contest.round(true);
-  for (auto _ : state) {
-    prepare();
-    state.SetIterationTime(contest.round(false) * 1e-9);
-  }
-  contest.for_each_name([&](const std::string& name) { state.counters[name + "_ns"] = contest.time(name); });
-  if (!contest.right()) state.SkipWithError("not what was expected");
-}
-
-void report_ratio(benchmark::State& state, const Contest& contest, const std::string& name,
-                  const std::string& to) {
-  if (contest.has(name) && contest.has(to)) state.counters[name + "/" + to] = contest.ratio(name, to);
-}
-
 std::int64_t signed_size(std::size_t size) { return static_cast<std::int64_t>(size); }
 
 // --- Commits with and without history
 
 constexpr std::size_t commits_per_round = 20;
-
-template <class Row>
-using Batch = std::vector<Row>;
-template <class Row>
-using Batches = std::vector<Batch<Row>>;
 
 /// Batches for a commit contest, in the row types that its tables have.
 template <class Row>
@@ -122,19 +70,12 @@ struct CommitBatches {
   template <class Kind>
   void convert(Batches<Kind>& batches) const {
     batches.clear();
-    for (const Batch<Row>& batch : plain) {
+    for (const auto& batch : plain) {
       batches.emplace_back();
       for (const Row& row : batch) batches.back().push_back(Kind{row});
     }
   }
 };
-
-template <class Table, class Kind>
-std::int64_t upsert_all(Table& table, const Batches<Kind>& batches) {
-  std::size_t affected = 0;
-  for (const auto& batch : batches) affected += table.upsert(batch).metrics().affected();
-  return signed_size(affected);
-}
 
 template <class Kind, class Row>
 std::vector<Kind> rows_as(const std::vector<Row>& rows) {
@@ -207,15 +148,10 @@ void commits_of_peer(benchmark::State& state, const Options& options, Mix mix) {
   plain.upsert(workload.table());
 
   const std::int64_t affected = affected_rows(mix);
-  const auto upsert_into = [&batches](SqlitePayments& database) {
-    std::int64_t changed = 0;
-    for (const auto& batch : batches) changed += database.upsert(batch);
-    return changed;
-  };
   Contest contest(Rehearse::no, options.only);
   contest.enter("kept", source_rows, affected, [&] { return upsert_all(kept, batches); });
-  contest.enter("sqlite_kept", source_rows, affected, [&] { return upsert_into(triggers); });
-  contest.enter("sqlite_off", source_rows, affected, [&] { return upsert_into(plain); });
+  contest.enter("sqlite_kept", source_rows, affected, [&] { return upsert_all(triggers, batches); });
+  contest.enter("sqlite_off", source_rows, affected, [&] { return upsert_all(plain, batches); });
   run(state, contest, [&] { batches = make_batches(workload, mix); });
   report_ratio(state, contest, "sqlite_kept", "sqlite_off");
   report_ratio(state, contest, "sqlite_kept", "kept");
@@ -291,36 +227,6 @@ template <class Row>
 std::int64_t sum_of(const std::vector<Row>& rows, std::size_t count) {
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < count; ++i) sum += rows[i].updated_at;
-  return sum;
-}
-
-/// Finds every key in a table or a view.
-template <class Rows, class Key>
-std::int64_t find_all(const Rows& rows, const std::vector<Key>& keys) {
-  std::int64_t sum = 0;
-  for (const Key& key : keys) sum += rows.find(key)->updated_at;
-  return sum;
-}
-
-/// The same one at a time: which key comes next is known only when the last row has been read, so that
-/// lookups do not overlap.
-template <class Rows, class Key>
-std::int64_t find_one_by_one(const Rows& rows, const std::vector<Key>& keys) {
-  std::int64_t sum = 0;
-  std::uint64_t negative = 0;  // no time is; a shift, for a branch would be predicted
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const std::int64_t time = rows.find(keys[i + negative])->updated_at;
-    negative = static_cast<std::uint64_t>(time) >> 63U;
-    benchmark::DoNotOptimize(negative);
-    sum += time;
-  }
-  return sum;
-}
-
-template <class Rows>
-std::int64_t scan(const Rows& rows) {
-  std::int64_t sum = 0;
-  for (const auto& row : rows) sum += row.updated_at;
   return sum;
 }
 
@@ -424,12 +330,6 @@ void differences(benchmark::State& state, const Options& options, std::size_t ba
 
 // --- Memory
 
-// Of the heap, as the allocator counts: with its own overhead, and with everything else that a commit leaves.
-std::size_t heap_bytes() {
-  const struct mallinfo2 info = mallinfo2();
-  return info.uordblks + info.hblkhd;
-}
-
 /// What commits add to the history and to the heap, per commit.
 struct Growth {
   double history;
@@ -482,15 +382,6 @@ void memory(benchmark::State& state, const Options& options) {
 
 // --- Registration
 
-template <class Function>
-void add(const Options& options, const std::string& name, std::size_t rounds, Function function) {
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [&options, function](benchmark::State& state) { function(state, options); })
-      ->Iterations(static_cast<benchmark::IterationCount>(rounds))
-      ->UseManualTime()
-      ->Unit(benchmark::kMillisecond);
-}
-
 template <class Row>
 void register_row(const Options& options) {
   const std::string row = label<Row>(options.rows);
@@ -519,16 +410,10 @@ void register_row(const Options& options) {
 
 Options read_options(int& argc, char** argv) {
   Options options;
-  const auto is_ours = [&](const char* argument) {
-    if (std::string_view(argument).starts_with("--only=")) {
-      options.only = argument + std::string_view("--only=").size();
-      return true;
-    }
-    return read_number(argument, "--rows=", options.rows) ||
+  take_arguments(argc, argv, [&](const char* argument) {
+    return read_text(argument, "--only=", options.only) || read_number(argument, "--rows=", options.rows) ||
            read_number(argument, "--rounds=", options.rounds);
-  };
-  char** const rest = std::remove_if(argv + 1, argv + argc, is_ours);
-  argc = static_cast<int>(rest - argv);
+  });
   if (options.rows < 2 * batch_size) {
     std::fprintf(stderr, "history_bench: a table has at least %zu rows\n", 2 * batch_size);
     std::exit(1);

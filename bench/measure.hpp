@@ -117,6 +117,35 @@ class Contest {
   bool right_ = true;
 };
 
+/// A figure with a goal, told at the end.
+class Goals {
+ public:
+  void add(std::string what, const Contest& contest, std::string_view name, std::string_view to,
+           double limit) {
+    if (contest.has(name) && contest.has(to)) add(std::move(what), contest.ratio(name, to), limit);
+  }
+  void add(std::string what, double measured, double limit) {
+    lines_.push_back({std::move(what), measured, limit});
+  }
+
+  void print() const {
+    if (lines_.empty()) return;
+    std::printf("\n%-76s %9s %7s\n", "goal", "measured", "limit");
+    for (const Line& line : lines_) {
+      std::printf("%-76s %9.2f %7.2f  %s\n", line.what.c_str(), line.measured, line.limit,
+                  line.measured <= line.limit ? "met" : "MISSED");
+    }
+  }
+
+ private:
+  struct Line {
+    std::string what;
+    double measured;
+    double limit;
+  };
+  std::vector<Line> lines_;
+};
+
 // Reads `--name=number`; returns whether the argument is one.
 inline bool read_number(std::string_view argument, std::string_view name, std::size_t& number) {
   if (!argument.starts_with(name)) return false;
@@ -128,6 +157,20 @@ inline bool read_number(std::string_view argument, std::string_view name, std::s
     std::exit(1);
   }
   return true;
+}
+
+// Reads `--name=text`; returns whether the argument is one.
+template <class Text>
+bool read_text(std::string_view argument, std::string_view name, Text& text) {
+  if (!argument.starts_with(name)) return false;
+  text = argument.substr(name.size());
+  return true;
+}
+
+/// Removes the arguments that `read` takes, and leaves the others to Google Benchmark.
+template <class Read>
+void take_arguments(int& argc, char** argv, Read read) {
+  argc = static_cast<int>(std::remove_if(argv + 1, argv + argc, read) - argv);
 }
 
 }  // namespace keyfold_bench

@@ -69,6 +69,9 @@ inline void touch(Product& row) {
   row.price += 1;
 }
 
+template <class Row>
+using Batches = std::vector<std::vector<Row>>;
+
 /// Makes batches for a table that it follows: of ten rows five are new, four update one of the table, and one
 /// is the same as in the table. Keys are random and not repeated in a batch.
 template <class Row>
@@ -96,6 +99,12 @@ class Workload {
     }
     std::ranges::shuffle(batch, random_);
     return batch;
+  }
+
+  Batches<Row> next_batches(std::size_t count, std::size_t size) {
+    Batches<Row> batches;
+    while (batches.size() < count) batches.push_back(next_batch(size));
+    return batches;
   }
 
   /// Rows of the table, each changed.

@@ -4,88 +4,23 @@
 // as of a version is one search in it, whether the row has changed since or not.
 #pragma once
 
-#include <sqlite3.h>
-
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "rows.hpp"
+#include "sqlite.hpp"
 
 namespace keyfold_bench {
-
-class Statement {
- public:
-  Statement(sqlite3* database, const char* sql) : database_(database) {
-    if (sqlite3_prepare_v2(database, sql, -1, &statement_, nullptr) != SQLITE_OK) fail();
-  }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-  ~Statement() { sqlite3_finalize(statement_); }
-
-  void bind(int at, std::int64_t value) { sqlite3_bind_int64(statement_, at, value); }
-  void bind(int at, double value) { sqlite3_bind_double(statement_, at, value); }
-  std::int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
-  double number(int column) const { return sqlite3_column_double(statement_, column); }
-
-  bool step() {
-    const int result = sqlite3_step(statement_);
-    if (result != SQLITE_ROW && result != SQLITE_DONE) fail();
-    return result == SQLITE_ROW;
-  }
-  void reset() { sqlite3_reset(statement_); }
-  void run() {
-    step();
-    reset();
-  }
-
- private:
-  [[noreturn]] void fail() const { throw std::runtime_error(sqlite3_errmsg(database_)); }
-
-  sqlite3* database_;
-  sqlite3_stmt* statement_ = nullptr;
-};
-
-class SqliteDatabase {
- public:
-  explicit SqliteDatabase(const std::string& schema, const std::string& file = ":memory:") {
-    if (sqlite3_open(file.c_str(), &handle_) != SQLITE_OK) throw std::runtime_error("cannot open SQLite");
-    if (sqlite3_exec(handle_, schema.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
-      throw std::runtime_error(sqlite3_errmsg(handle_));
-  }
-  SqliteDatabase(const SqliteDatabase&) = delete;
-  SqliteDatabase& operator=(const SqliteDatabase&) = delete;
-  ~SqliteDatabase() { sqlite3_close(handle_); }
-
-  operator sqlite3*() const noexcept { return handle_; }
-
- private:
-  sqlite3* handle_ = nullptr;
-};
 
 /// Payments, one transaction a commit: as atomic as keyfold's, if nothing else.
 class SqlitePayments {
  public:
   explicit SqlitePayments(bool with_history)
-      : database_(std::string(tables) + (with_history ? triggers : "")) {}
+      : database_(std::string(SqlOf<Payment>::create) + tables + (with_history ? triggers : "")) {}
 
   /// Returns how many rows changed.
-  std::int64_t upsert(const std::vector<Payment>& batch) {
-    std::int64_t changed = 0;
-    begin_.run();
-    next_version_.run();
-    for (const Payment& row : batch) {
-      upsert_.bind(1, row.id);
-      upsert_.bind(2, row.updated_at);
-      upsert_.bind(3, row.amount);
-      upsert_.bind(4, std::int64_t{row.status});
-      upsert_.run();
-      changed += sqlite3_changes(database_);
-    }
-    commit_.run();
-    return changed;
-  }
+  std::int64_t upsert(const std::vector<Payment>& batch) { return upserts_.run(batch, &next_version_); }
 
   /// The sum of `updated_at` over the rows with these keys, now and as of a version.
   std::int64_t find(const std::vector<std::int64_t>& keys) { return sum_of(find_, keys); }
@@ -103,7 +38,6 @@ class SqlitePayments {
 
  private:
   static constexpr const char* tables =
-      "CREATE TABLE payment(id INTEGER PRIMARY KEY, updated_at INTEGER, amount REAL, status INTEGER);"
       "CREATE TABLE latest(version INTEGER);"
       "INSERT INTO latest VALUES(0);"
       "CREATE TABLE history(id INTEGER, version INTEGER, gone INTEGER, updated_at INTEGER, amount REAL, "
@@ -140,14 +74,8 @@ class SqlitePayments {
   inline static volatile double sqlite_sink = 0;
 
   SqliteDatabase database_;
-  Statement begin_{database_, "BEGIN"};
-  Statement commit_{database_, "COMMIT"};
   Statement next_version_{database_, "UPDATE latest SET version = version + 1"};
-  Statement upsert_{database_,
-                    "INSERT INTO payment VALUES(?1, ?2, ?3, ?4) ON CONFLICT(id) DO UPDATE SET "
-                    "updated_at = excluded.updated_at, amount = excluded.amount, status = excluded.status "
-                    "WHERE updated_at IS NOT excluded.updated_at OR amount IS NOT excluded.amount "
-                    "OR status IS NOT excluded.status"};
+  SqliteUpserts<Payment> upserts_{database_};
   Statement find_{database_, "SELECT updated_at, amount, status FROM payment WHERE id = ?1"};
   Statement find_as_of_{database_,
                         "SELECT updated_at, amount, status, gone FROM history "

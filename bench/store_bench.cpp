@@ -16,10 +16,12 @@
 #include <string_view>
 #include <vector>
 
+#include "engines.hpp"
 #include "measure.hpp"
+#include "report.hpp"
 #include "rows.hpp"
 #ifdef KEYFOLD_BENCH_SQLITE
-#include "sqlite_payments.hpp"
+#include "stored_payments.hpp"
 #endif
 
 namespace keyfold_bench {
@@ -30,7 +32,6 @@ namespace {
 
 using Table = kf::Table<Payment, kf::Key<&Payment::id>>;
 using Store = kf::Store<Table>;
-using Batches = std::vector<std::vector<Payment>>;
 
 struct Options {
   std::size_t rows = 100'000;  // in the table before the first batch
@@ -39,13 +40,7 @@ struct Options {
   std::filesystem::path directory = std::filesystem::temp_directory_path() / "keyfold-store-bench";
 };
 
-/// A figure with a goal, told at the end.
-struct Goal {
-  std::string what;
-  double figure;
-  double limit;
-};
-std::vector<Goal> goals;
+Goals goals;
 
 double wall_nanoseconds() {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
@@ -66,19 +61,6 @@ kf::StoreOptions store_options(kf::Durability durability) {
   options.durability = durability;
   options.checkpoint_bytes = UINT64_MAX;
   return options;
-}
-
-template <class Target>
-std::int64_t upsert_all(Target& target, const Batches& batches) {
-  std::size_t affected = 0;
-  for (const auto& batch : batches) {
-    if (batch.size() == 1) {
-      affected += target.upsert(batch.front()).metrics().affected();
-    } else {
-      affected += target.upsert(batch).metrics().affected();
-    }
-  }
-  return static_cast<std::int64_t>(affected);
 }
 
 // --- One frame
@@ -106,13 +88,9 @@ void append_frame(benchmark::State& state, const Options& options) {
     }
     return expected;
   });
-  contest.round(true);
-  for (auto _ : state) state.SetIterationTime(contest.round(false) * 1e-9);
+  run(state, contest, [] {});
   std::fclose(raw);
-  state.counters["append_ns"] = contest.time("append");
-  state.counters["write_ns"] = contest.time("write");
-  if (state.range(0) == 192)
-    goals.push_back({"append of a commit of one row, ns", contest.time("append"), 2000});
+  if (state.range(0) == 192) goals.add("append of a commit of one row, ns", contest.time("append"), 2000);
 }
 
 // --- Commits
@@ -121,7 +99,7 @@ void commits(benchmark::State& state, const Options& options) {
   const auto batch_size = static_cast<std::size_t>(state.range(0));
   const std::size_t round_rows = batch_size == 1 ? 20'000 : 100'000;
   Workload<Payment> workload(options.rows);
-  Batches batches;
+  Batches<Payment> batches;
   Table memory;
   memory.append(workload.table());
   Store store = Store::open(fresh(options, "store"), store_options(kf::durability::buffered));
@@ -129,31 +107,17 @@ void commits(benchmark::State& state, const Options& options) {
 
   Contest contest(Rehearse::no, "");
   const auto expected = static_cast<std::int64_t>(round_rows / 10 * 9);
-  contest.enter("memory", round_rows, expected, [&] { return upsert_all(memory, batches); });
   contest.enter("buffered", round_rows, expected, [&] { return upsert_all(store, batches); });
+  contest.enter("memory", round_rows, expected, [&] { return upsert_all(memory, batches); });
 #ifdef KEYFOLD_BENCH_SQLITE
   StoredPayments sqlite(fresh(options, "sqlite") / "payments.db", Synchronous::normal);
   sqlite.upsert(workload.table());
-  contest.enter("sqlite_normal", round_rows, expected, [&] {
-    std::int64_t changed = 0;
-    for (const auto& batch : batches) changed += sqlite.upsert(batch);
-    return changed;
-  });
+  contest.enter("sqlite_normal", round_rows, expected, [&] { return upsert_all(sqlite, batches); });
 #endif
-  const auto round = [&](bool warm_up) {
-    batches.clear();
-    for (std::size_t i = 0; i < round_rows / batch_size; ++i)
-      batches.push_back(workload.next_batch(batch_size));
-    return contest.round(warm_up);
-  };
-  round(true);
-  for (auto _ : state) state.SetIterationTime(round(false) * 1e-9);
-  contest.for_each_name([&](const std::string& name) { state.counters[name + "_ns"] = contest.time(name); });
-  state.counters["to_memory"] = contest.ratio("buffered", "memory");
-  if (contest.has("sqlite_normal")) state.counters["to_sqlite"] = contest.ratio("buffered", "sqlite_normal");
-  goals.push_back({"buffered store / memory, batches of " + std::to_string(batch_size),
-                   contest.ratio("buffered", "memory"), 1.5});
-  if (!contest.right()) state.SkipWithError("not every commit did what it should");
+  run(state, contest, [&] { batches = workload.next_batches(round_rows / batch_size, batch_size); });
+  report_ratios(state, contest);
+  goals.add("buffered store / memory, batches of " + std::to_string(batch_size), contest, "buffered",
+            "memory", 1.5);
 }
 
 // --- Commits that wait for the medium, by the clock on the wall
@@ -173,15 +137,14 @@ void synced_commits(benchmark::State& state, const Options& options) {
   sqlite.upsert(workload.table());
 #endif
   for (auto _ : state) {
-    Batches batches;
-    for (std::size_t i = 0; i < round_commits; ++i) batches.push_back(workload.next_batch(1));
+    const auto batches = workload.next_batches(round_commits, 1);
     double start = wall_nanoseconds();
     upsert_all(store, batches);
     const double time = wall_nanoseconds() - start;
     ours.push_back(per_second(time));
 #ifdef KEYFOLD_BENCH_SQLITE
     start = wall_nanoseconds();
-    for (const auto& batch : batches) sqlite.upsert(batch);
+    upsert_all(sqlite, batches);
     theirs.push_back(per_second(wall_nanoseconds() - start));
 #endif
     state.SetIterationTime(time * 1e-9);
@@ -244,28 +207,14 @@ void sqlite_recovery(benchmark::State& state, const Options& options) {
 }
 #endif
 
-template <class Run>
-benchmark::internal::Benchmark* add(const char* name, const Options& options, std::size_t rounds, Run run) {
-  return benchmark::RegisterBenchmark(name, [&options, run](benchmark::State& state) { run(state, options); })
-      ->Iterations(static_cast<benchmark::IterationCount>(rounds))
-      ->UseManualTime()
-      ->Unit(benchmark::kMillisecond);
-}
-
 Options read_options(int& argc, char** argv) {
   Options options;
-  const auto is_ours = [&](const char* text) {
-    const std::string_view argument = text;
-    if (argument.starts_with("--directory=")) {
-      options.directory = argument.substr(12);
-      return true;
-    }
-    return read_number(argument, "--rows=", options.rows) ||
+  take_arguments(argc, argv, [&](const char* argument) {
+    return read_text(argument, "--directory=", options.directory) ||
+           read_number(argument, "--rows=", options.rows) ||
            read_number(argument, "--rounds=", options.rounds) ||
            read_number(argument, "--commits=", options.commits);
-  };
-  char** const rest = std::remove_if(argv + 1, argv + argc, is_ours);
-  argc = static_cast<int>(rest - argv);
+  });
   return options;
 }
 
@@ -277,17 +226,16 @@ int main(int argc, char** argv) {
   const Options options = read_options(argc, argv);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  add("append/bytes", options, options.rounds, append_frame)->Arg(192)->Arg(4096);
-  add("commit/batch", options, options.rounds, commits)->Arg(1)->Arg(1000)->Arg(100'000);
-  add("synced_commit", options, options.rounds, synced_commits);
-  add("recovery/killed", options, std::min<std::size_t>(options.rounds, 3), recovery)->Arg(0)->Arg(1);
+  const std::size_t openings = std::min<std::size_t>(options.rounds, 3);
+  add(options, "append/bytes", options.rounds, append_frame)->Arg(192)->Arg(4096);
+  add(options, "commit/batch", options.rounds, commits)->Arg(1)->Arg(1000)->Arg(100'000);
+  add(options, "synced_commit", options.rounds, synced_commits);
+  add(options, "recovery/killed", openings, recovery)->Arg(0)->Arg(1);
 #ifdef KEYFOLD_BENCH_SQLITE
-  add("sqlite_recovery", options, std::min<std::size_t>(options.rounds, 3), sqlite_recovery);
+  add(options, "sqlite_recovery", openings, sqlite_recovery);
 #endif
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   std::filesystem::remove_all(options.directory);
-  for (const Goal& goal : goals)
-    std::printf("%-50s %9.2f  goal %7.2f  %s\n", goal.what.c_str(), goal.figure, goal.limit,
-                goal.figure <= goal.limit ? "met" : "MISSED");
+  goals.print();
 }

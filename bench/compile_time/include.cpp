@@ -1,0 +1,4 @@
+// The core, and no use of it.
+#include <keyfold/keyfold.hpp>
+
+int main() {}
