@@ -161,7 +161,8 @@ def entry_at(pointer):
 
 def entries(block):
     pointer = of_row('LogEntry', block).pointer()
-    at, end = int(block['data_']), int(block['data_']) + int(block['used_'])
+    at = int(block['memory_']['data_'])
+    end = at + int(block['used_'])
     while at < end:
         entry = entry_at(gdb.Value(at).cast(pointer))
         yield entry
