@@ -2,6 +2,7 @@
 #pragma once
 
 #include <keyfold/detail/core_access.hpp>
+#include <keyfold/detail/range_v3.hpp>
 #include <keyfold/detail/shared_access.hpp>
 #include <keyfold/detail/step_scan.hpp>
 #include <keyfold/table.hpp>
@@ -46,7 +47,7 @@ constexpr void check_shared_callback() {
   if constexpr (std::is_invocable_v<Callback, Argument>) {
     using Result = std::invoke_result_t<Callback, Argument>;
     static_assert(!std::is_reference_v<Result> && !std::is_pointer_v<Result> &&
-                      !std::is_base_of_v<ranges::view_base, Result>,
+                      !std::is_base_of_v<ViewBase, Result>,
                   "keyfold: what read() or write() returns must not refer to the table, which others may "
                   "change by then; return a copy of the row or of the rows");
   }
