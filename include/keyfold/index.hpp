@@ -2,6 +2,7 @@
 #pragma once
 
 #include <keyfold/detail/core.hpp>
+#include <keyfold/detail/prefetch.hpp>
 #include <keyfold/detail/range_v3.hpp>
 #include <keyfold/key.hpp>
 
@@ -14,8 +15,9 @@
 namespace keyfold {
 
 /// Walks the rows of a table or of one of its indexes; dereferences to `const Row&`. Valid until the row it
-/// stands on is updated or deleted.
-template <class Row, class Base>
+/// stands on is updated or deleted. `memory_order`: one row after the other lies behind it in memory, as far
+/// as no row was deleted.
+template <class Row, class Base, bool memory_order = false>
 class RowIterator {
  public:
   using value_type = Row;
@@ -31,12 +33,13 @@ class RowIterator {
   pointer operator->() const { return &base_->get(); }
 
   RowIterator& operator++() {
+    if constexpr (memory_order) prefetch_ahead();
     ++base_;
     return *this;
   }
   RowIterator operator++(int) {
     RowIterator before = *this;
-    ++base_;
+    ++*this;
     return before;
   }
   RowIterator& operator--()
@@ -56,6 +59,14 @@ class RowIterator {
   friend bool operator==(const RowIterator& a, const RowIterator& b) { return a.base_ == b.base_; }
 
  private:
+  // The links between rows are read one after the other; this starts loading those to come.
+  void prefetch_ahead() const noexcept {
+    constexpr std::size_t node = sizeof(*base_) + 2 * sizeof(void*);
+    constexpr std::size_t cache_line = 64;
+    const char* ahead = reinterpret_cast<const char*>(&*base_) + 32 * node;
+    for (std::size_t offset = 0; offset < node; offset += cache_line) detail::prefetch(ahead + offset);
+  }
+
   // Iterators that belong to no table are equal, which those of Boost.MultiIndex do not see to.
   static Base of_no_table() {
     if constexpr (std::is_constructible_v<Base, std::nullptr_t>) {

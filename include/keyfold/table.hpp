@@ -81,7 +81,7 @@ class Table
   using difference_type = std::ptrdiff_t;
   using reference = const Row&;
   using const_reference = const Row&;
-  using const_iterator = RowIterator<Row, typename Core::Rows::const_iterator>;
+  using const_iterator = RowIterator<Row, typename Core::Rows::const_iterator, !Core::ordered>;
   using iterator = const_iterator;
 
   /// An empty table, at version 0.

@@ -11837,8 +11837,9 @@ template <Expression A>
 namespace keyfold {
 
 /// Walks the rows of a table or of one of its indexes; dereferences to `const Row&`. Valid until the row it
-/// stands on is updated or deleted.
-template <class Row, class Base>
+/// stands on is updated or deleted. `memory_order`: one row after the other lies behind it in memory, as far
+/// as no row was deleted.
+template <class Row, class Base, bool memory_order = false>
 class RowIterator {
  public:
   using value_type = Row;
@@ -11854,12 +11855,13 @@ class RowIterator {
   pointer operator->() const { return &base_->get(); }
 
   RowIterator& operator++() {
+    if constexpr (memory_order) prefetch_ahead();
     ++base_;
     return *this;
   }
   RowIterator operator++(int) {
     RowIterator before = *this;
-    ++base_;
+    ++*this;
     return before;
   }
   RowIterator& operator--()
@@ -11879,6 +11881,14 @@ class RowIterator {
   friend bool operator==(const RowIterator& a, const RowIterator& b) { return a.base_ == b.base_; }
 
  private:
+  // The links between rows are read one after the other; this starts loading those to come.
+  void prefetch_ahead() const noexcept {
+    constexpr std::size_t node = sizeof(*base_) + 2 * sizeof(void*);
+    constexpr std::size_t cache_line = 64;
+    const char* ahead = reinterpret_cast<const char*>(&*base_) + 32 * node;
+    for (std::size_t offset = 0; offset < node; offset += cache_line) detail::prefetch(ahead + offset);
+  }
+
   // Iterators that belong to no table are equal, which those of Boost.MultiIndex do not see to.
   static Base of_no_table() {
     if constexpr (std::is_constructible_v<Base, std::nullptr_t>) {
@@ -14505,7 +14515,7 @@ class Table
   using difference_type = std::ptrdiff_t;
   using reference = const Row&;
   using const_reference = const Row&;
-  using const_iterator = RowIterator<Row, typename Core::Rows::const_iterator>;
+  using const_iterator = RowIterator<Row, typename Core::Rows::const_iterator, !Core::ordered>;
   using iterator = const_iterator;
 
   /// An empty table, at version 0.
