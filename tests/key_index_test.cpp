@@ -212,6 +212,32 @@ TEST_CASE("an index made for many items has room for nearly all of them at once"
   }
 }
 
+TEST_CASE("an index with few items makes room for many at once as well as an empty one does") {
+  for (const std::size_t before : {1U, 40U, 5000U}) {
+    INFO(before);
+    std::mt19937_64 random(16);
+    std::vector<Item> items(before + 100'000);
+    for (Item& item : items) item.hash = spread(random);
+    KeyIndex<Item> index;
+    for (std::size_t i = 0; i < before; ++i) index.add(items[i].hash, &items[i]);
+    int rounds = 0;
+    index.reserve(items.size() - before, [&](auto visit) {
+      ++rounds;
+      for (std::size_t i = before; i < items.size(); ++i) visit(items[i].hash);
+    });
+    CHECK(rounds <= 4);
+    CHECK(index.bytes() <= items.size() * 48);
+    for (std::size_t i = before; i < items.size(); ++i) index.insert(items[i].hash, &items[i]);
+    std::size_t most = 0;  // what is asked for later is no more than two segments either
+    for (int i = 0; i < 100'000; ++i) {
+      const std::size_t bytes = index.bytes();
+      index.add(spread(random), &items.front());
+      most = std::max(most, index.bytes() - bytes);
+    }
+    CHECK(most <= 128 * 1024);
+  }
+}
+
 TEST_CASE("a growth costs a part of the index, not the whole") {
   std::mt19937_64 random(14);
   std::vector<Item> items(200'000);

@@ -76,18 +76,20 @@ class KeyIndex {
   void reserve(std::size_t count, ForEachHash for_each_hash) {
     if (count == 0) return;
     presize(count);
-    while (true) {
+    do {
       crowded_.clear();
       ++round_;
       for_each_hash([&](std::uint64_t hash) { expect(hash); });
-      if (crowded_.empty()) return;
-      for (const std::uint64_t hash : crowded_) grow(hash);
-    }
+      for (const std::uint64_t hash : crowded_) {
+        const Segment& segment = segment_of(hash);
+        make_room(hash, segment.used + segment.expected, size_ + count);
+      }
+    } while (!crowded_.empty());
   }
   /// Likewise, for one.
   void reserve(std::uint64_t hash) {
     presize(1);
-    while (segment_of(hash).is_full()) grow(hash);
+    while (segment_of(hash).is_full()) make_room(hash, segment_of(hash).used + 1, size_ + 1);
   }
 
   /// Makes an empty index as large as so many items will need. Throws what the memory resource throws; strong
@@ -278,16 +280,22 @@ class KeyIndex {
     memory().deallocate(segment.entries, segment.capacity * sizeof(Entry), entry_alignment);
   }
 
-  // The segment of this hash gets twice the room. Splits do not help where too many hashes are alike.
-  void grow(std::uint64_t hash) {
+  // The segment of this hash gets room for `need` items, if half of them go to each half of it. Splits do not
+  // help where too many of the `total` hashes are alike.
+  void make_room(std::uint64_t hash, std::size_t need, std::size_t total) {
     const Segment& segment = segment_of(hash);
-    if (segment.capacity < full || segment.depth >= deepest()) {
+    if (need <= limit(segment.capacity)) return;
+    const auto deepest = static_cast<unsigned>(std::bit_width(total / (full / 8))) + 1;
+    if (segment.capacity < full || segment.depth >= deepest) {
       double_segment(hash);
+      make_room(hash, need, total);
     } else {
+      const std::uint64_t half = std::uint64_t{1} << (63U - segment.depth);
       split_segment(hash);
+      make_room(hash & ~half, need / 2, total);
+      make_room(hash | half, need / 2, total);
     }
   }
-  unsigned deepest() const noexcept { return static_cast<unsigned>(std::bit_width(size_ / (full / 8))) + 1; }
 
   void double_segment(std::uint64_t hash) {
     Segment& segment = segment_of(hash);
