@@ -176,8 +176,7 @@ inline void make_array(ArrowColumn&& column, ArrowArray& array) {
            .children = data->pointers.data(),
            .dictionary = nullptr,
            .release = &release_arrow<ArrowArray, ArrowArrayData>,
-           .private_data = data.get()};
-  static_cast<void>(data.release());
+           .private_data = data.release()};  // the last, since the others need it
 }
 
 /// As make_array().
@@ -194,8 +193,7 @@ inline void make_schema(const ArrowColumn& column, ArrowSchema& schema) {
             .children = data->pointers.data(),
             .dictionary = nullptr,
             .release = &release_arrow<ArrowSchema, ArrowSchemaData>,
-            .private_data = data.get()};
-  static_cast<void>(data.release());
+            .private_data = data.release()};  // the last, since the others need it
 }
 
 }  // namespace keyfold::detail

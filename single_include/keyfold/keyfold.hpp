@@ -2684,7 +2684,7 @@ class Stretch {
   std::size_t left() const noexcept { return static_cast<std::size_t>(end_ - top_); }
 
  private:
-  static constexpr std::size_t step = 64 * 1024;
+  static constexpr std::size_t step = std::size_t{64} * 1024;
 
   // Ahead of the top, but not where there is little: a small table is not to touch what it does not need.
   void populate_to_top() noexcept {
@@ -2786,7 +2786,7 @@ class Arena {
 
  private:
   static constexpr std::size_t smallest = 512;
-  static constexpr std::size_t largest = 64 * 1024;
+  static constexpr std::size_t largest = std::size_t{64} * 1024;
 
   static ArenaBlock in(Segment& segment, std::size_t bytes, std::size_t alignment) noexcept {
     return {segment, segment.room.take(bytes, alignment), bytes};
@@ -4074,7 +4074,7 @@ class Plan {
  public:
   /// `spare`: where an empty vector may lie for the entries, and lies again afterwards.
   Plan(std::uint32_t epoch, std::vector<Planned<Row>>& spare) noexcept
-      : entries(std::move(spare)), epoch_(epoch), spare_(spare) {}
+      : entries(std::exchange(spare, {})), epoch_(epoch), spare_(spare) {}
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
   ~Plan() {
@@ -4699,7 +4699,7 @@ class NodePool {
 
   static constexpr std::size_t smallest_page = 4096;
   static constexpr std::size_t least_cells = 8;
-  static constexpr std::size_t largest_chunk = 1024 * 1024;
+  static constexpr std::size_t largest_chunk = std::size_t{1024} * 1024;
 
   std::size_t round_up(std::size_t bytes) const noexcept {
     return (bytes + alignment_ - 1) / alignment_ * alignment_;

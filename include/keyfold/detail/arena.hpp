@@ -52,7 +52,7 @@ class Stretch {
   std::size_t left() const noexcept { return static_cast<std::size_t>(end_ - top_); }
 
  private:
-  static constexpr std::size_t step = 64 * 1024;
+  static constexpr std::size_t step = std::size_t{64} * 1024;
 
   // Ahead of the top, but not where there is little: a small table is not to touch what it does not need.
   void populate_to_top() noexcept {
@@ -154,7 +154,7 @@ class Arena {
 
  private:
   static constexpr std::size_t smallest = 512;
-  static constexpr std::size_t largest = 64 * 1024;
+  static constexpr std::size_t largest = std::size_t{64} * 1024;
 
   static ArenaBlock in(Segment& segment, std::size_t bytes, std::size_t alignment) noexcept {
     return {segment, segment.room.take(bytes, alignment), bytes};

@@ -86,7 +86,7 @@ class NodePool {
 
   static constexpr std::size_t smallest_page = 4096;
   static constexpr std::size_t least_cells = 8;
-  static constexpr std::size_t largest_chunk = 1024 * 1024;
+  static constexpr std::size_t largest_chunk = std::size_t{1024} * 1024;
 
   std::size_t round_up(std::size_t bytes) const noexcept {
     return (bytes + alignment_ - 1) / alignment_ * alignment_;

@@ -83,7 +83,7 @@ class Plan {
  public:
   /// `spare`: where an empty vector may lie for the entries, and lies again afterwards.
   Plan(std::uint32_t epoch, std::vector<Planned<Row>>& spare) noexcept
-      : entries(std::move(spare)), epoch_(epoch), spare_(spare) {}
+      : entries(std::exchange(spare, {})), epoch_(epoch), spare_(spare) {}
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
   ~Plan() {
