@@ -359,7 +359,7 @@ TEST_CASE("a growth that fails changes nothing, whichever allocation fails") {
         for (const std::uint64_t hash : hashes) visit(hash);
       });
     };
-    int failures = 0;
+    std::uint64_t failures = 0;
     for (bool done = false; !done;) {
       Faults::arm(1 + failures % 3, FaultMode::single);
       try {
