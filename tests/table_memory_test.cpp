@@ -83,8 +83,9 @@ TEST_CASE("cells of a pool do not overlap, are aligned, and are used again") {
     std::mt19937_64 random(1);
     std::vector<std::byte*> cells;
     std::set<std::byte*> in_use;
+    const std::size_t bytes = size;
     const auto fill = [&](std::byte* cell, std::size_t number) {
-      std::memset(cell, static_cast<int>(number % 251), size);
+      std::memset(cell, static_cast<int>(number % 251), bytes);
     };
     for (int step = 0; step < 4000; ++step) {
       if (random() % 100 < (step % 1000 < 500 ? 80U : 25U) || cells.empty()) {
@@ -118,7 +119,7 @@ TEST_CASE("a pool gives a chunk back when its last cell goes, and fills gaps bef
   for (int i = 0; i < 100'000; ++i) cells.push_back(pool.allocate());
   const std::size_t full = ledger.bytes();
   for (std::size_t i = 0; i < 90'000; ++i) pool.deallocate(cells[i]);  // the oldest
-  CHECK(ledger.bytes() < full / 3);  // a tenth, and the ends of two chunks
+  CHECK(ledger.bytes() < full / 3);                                    // a tenth, and the ends of two chunks
   const std::size_t asked = ledger.asked;
   cells.erase(cells.begin(), cells.begin() + 90'000);
   for (std::size_t i = 0; i < 10'000; i += 2) pool.deallocate(cells[i]);
