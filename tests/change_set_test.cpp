@@ -60,6 +60,19 @@ TEST_CASE("an insert and then an update is an insert of the last row") {
   CHECK(net[0] == Change::insert({1, 11}));
 }
 
+TEST_CASE("sets of many changes are composed") {
+  Stocks stocks;
+  Rows rows;
+  for (int id = 0; id < 1000; ++id) rows.push_back({id, id});
+  stocks.append(rows);
+  for (Stock& row : rows) row.amount += 1;
+  stocks.upsert(rows);
+  const Changes net = last_two(stocks);
+  REQUIRE(net.size() == 1000);
+  CHECK(net[0] == Change::insert({0, 1}));
+  CHECK(net[999] == Change::insert({999, 1000}));
+}
+
 TEST_CASE("an insert and then a delete is nothing") {
   Stocks stocks;
   stocks.insert({1, 10});

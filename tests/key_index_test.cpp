@@ -406,6 +406,25 @@ TEST_CASE("shrink() gives memory back and keeps what is there") {
   }
 }
 
+TEST_CASE("a shrunk index makes room for many at once") {
+  for (const std::size_t kept : {1U, 100U, 300U}) {
+    INFO(kept);
+    std::mt19937_64 random(18);
+    std::vector<Item> items(3000 + 600);
+    for (Item& item : items) item.hash = spread(random);
+    KeyIndex<Item> index;
+    for (std::size_t i = 0; i < 3000; ++i) index.add(items[i].hash, &items[i]);
+    for (std::size_t i = kept; i < 3000; ++i) index.erase(items[i].hash, &items[i]);
+    index.shrink();
+    index.reserve(600, [&](auto visit) {
+      for (std::size_t i = 3000; i < items.size(); ++i) visit(items[i].hash);
+    });
+    CHECK(index.bytes() >= (kept + 600) * 64 / 3);  // three quarters full at the most
+    for (std::size_t i = 3000; i < items.size(); ++i) index.insert(items[i].hash, &items[i]);
+    CHECK(index.size() == kept + 600);
+  }
+}
+
 TEST_CASE("an equality that throws leaves the index as it was") {
   Pair pair;
   Item* item = pair.add(1);

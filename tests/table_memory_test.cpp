@@ -213,6 +213,34 @@ TEST_CASE("a resource that throws makes the write throw, and nothing has changed
   CHECK(table.version() == 2);
 }
 
+TEST_CASE("a copied table that has shrunk takes many rows at once") {
+  kf::Table<Item, kf::Key<&Item::id>> table;
+  table.append(items(0, 3000));
+  auto copy = table;
+  copy.erase_where(kf::target<&Item::id> >= 100);
+  copy.expire(kf::keep_last(1));
+  copy.append(items(3000, 3600));
+  CHECK(copy.size() == 700);
+  CHECK(copy.find(3599) != nullptr);
+}
+
+TEST_CASE("what a table holds does not hang on the default resource of the moment") {
+  Ledger ledger;
+  const auto before = std::pmr::get_default_resource();
+  Items table({.memory = &ledger});
+  std::pmr::set_default_resource(std::pmr::null_memory_resource());
+  table.append(items(0, 100));
+  auto transaction = table.transaction();
+  transaction.upsert(items(50, 150, "t"));
+  transaction.commit();
+  int told = 0;
+  const auto subscription = table.subscribe([&](const kf::Commit<Item>&) { ++told; });
+  table.erase(1);
+  std::pmr::set_default_resource(before);
+  CHECK(table.size() == 149);
+  CHECK(told == 1);
+}
+
 TEST_CASE("a merge that changes nothing asks for no memory that grows with the table") {
   std::size_t asked_of_small = 0;
   for (const std::int64_t size : {10'000, 100'000}) {

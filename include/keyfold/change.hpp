@@ -202,7 +202,7 @@ class Composer {
  public:
   Composer(const KeyFunctions<Row>& key, std::size_t changes) : key_(key) {
     nets_.reserve(changes * 2);
-    by_key_.reserve(changes * 2);
+    by_key_.presize(changes * 2);
   }
 
   // The changes of a set happen at once: all rows leave their keys before any arrives.
@@ -235,7 +235,7 @@ class Composer {
     if (Net* net = by_key_.find(hash, [&](const Net& known) { return key_.equal(*known.row, row); }))
       return *net;
     Net& net = nets_.emplace_back(Net{&row, before});
-    by_key_.insert(hash, &net);
+    by_key_.add(hash, &net);
     return net;
   }
 

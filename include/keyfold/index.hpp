@@ -7,6 +7,7 @@
 #include <keyfold/key.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <ranges>
 #include <tuple>
@@ -63,8 +64,9 @@ class RowIterator {
   void prefetch_ahead() const noexcept {
     constexpr std::size_t node = sizeof(*base_) + 2 * sizeof(void*);
     constexpr std::size_t cache_line = 64;
-    const char* ahead = reinterpret_cast<const char*>(&*base_) + 32 * node;
-    for (std::size_t offset = 0; offset < node; offset += cache_line) detail::prefetch(ahead + offset);
+    const std::uintptr_t ahead = reinterpret_cast<std::uintptr_t>(&*base_) + 32 * node;
+    for (std::size_t offset = 0; offset < node; offset += cache_line)
+      detail::prefetch(reinterpret_cast<const void*>(ahead + offset));
   }
 
   // Iterators that belong to no table are equal, which those of Boost.MultiIndex do not see to.

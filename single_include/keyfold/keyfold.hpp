@@ -2637,6 +2637,7 @@ struct Clause {
 
 // detail/arena
 
+#include <cerrno>
 #include <memory_resource>
 #include <new>
 
@@ -2654,8 +2655,10 @@ inline void populate([[maybe_unused]] std::byte* begin, [[maybe_unused]] std::by
   constexpr std::uintptr_t page = 4096;
   const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(begin) + page - 1) / page * page;
   const std::uintptr_t last = reinterpret_cast<std::uintptr_t>(end) / page * page;
-  if (first < last)
-    static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE));
+  if (first >= last) return;
+  const int error = errno;
+  static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE));
+  errno = error;
 #endif
 }
 
@@ -2847,13 +2850,13 @@ struct Hashed {
 /// A segment that fills up doubles until it has 64 KiB, and then splits in two. So the index grows a little
 /// at a time: no insertion pays for a rehash of the whole.
 ///
-/// Only add() and the functions that make room allocate; the rest is noexcept but for the caller's equality.
-/// Several items may have one hash, and even one key: that is the caller's business, and lets a write swap
-/// keys in any order.
+/// insert(), erase() and replace() never allocate nor throw, lookups throw only what the caller's equality
+/// does. Several items may have one hash, and even one key: that is the caller's business, and lets a write
+/// swap keys in any order.
 template <class Item>
 class KeyIndex {
  public:
-  explicit KeyIndex(std::pmr::memory_resource& memory = *std::pmr::get_default_resource()) noexcept
+  explicit KeyIndex(std::pmr::memory_resource& memory = *std::pmr::new_delete_resource()) noexcept
       : directory_(&memory), segments_(&memory) {}
   KeyIndex(const KeyIndex&) = delete;
   KeyIndex& operator=(const KeyIndex&) = delete;
@@ -2900,7 +2903,7 @@ class KeyIndex {
     } while (!crowded_.empty());
   }
   /// Likewise, for one.
-  void reserve(std::uint64_t hash) {
+  void reserve_one(std::uint64_t hash) {
     presize(1);
     while (segment_of(hash).is_full()) make_room(hash, segment_of(hash).used + 1, size_ + 1);
   }
@@ -2927,7 +2930,7 @@ class KeyIndex {
 
   /// Throws what the memory resource throws; strong guarantee.
   void add(std::uint64_t hash, Item* item) {
-    reserve(hash);
+    reserve_one(hash);
     insert(hash, item);
   }
 
@@ -2935,7 +2938,7 @@ class KeyIndex {
   /// Throws what the memory resource and `equal` throw; strong guarantee.
   template <class Equal>
   Item* add_if_new(std::uint64_t hash, Item* item, Equal equal) {
-    reserve(hash);
+    reserve_one(hash);
     const Table table = table_of(hash);
     std::size_t at = hash & table.mask;
     for (; table.entries[at].item != nullptr; at = (at + 1) & table.mask) {
@@ -3020,8 +3023,9 @@ class KeyIndex {
     std::size_t capacity;  // a power of two
     unsigned depth;        // of the high bits of a hash, so many are the same for all its items
     std::size_t used = 0;
-    std::uint64_t round = 0;   // of reserve(), in which...
-    std::size_t expected = 0;  // ...so many more are expected
+    std::uint64_t round = 0;    // of reserve(), in which...
+    std::size_t expected = 0;   // ...so many more are expected
+    std::uint64_t crowded = 0;  // the round in which that was too many
   };
 
   static constexpr std::size_t smallest = 16;
@@ -3080,7 +3084,9 @@ class KeyIndex {
       segment.expected = 0;
     }
     ++segment.expected;
-    if (segment.used + segment.expected == limit(segment.capacity) + 1) crowded_.push_back(hash);
+    if (segment.used + segment.expected <= limit(segment.capacity) || segment.crowded == round_) return;
+    segment.crowded = round_;
+    crowded_.push_back(hash);
   }
 
   Segment make_segment(std::size_t capacity, unsigned depth) {
@@ -3193,6 +3199,7 @@ class KeyIndex {
     std::swap(depth_, other.depth_);
     std::swap(size_, other.size_);
     std::swap(places_, other.places_);
+    std::swap(round_, other.round_);
   }
 
   static constexpr std::size_t entry_alignment = 64;  // a cache line has whole entries
@@ -3399,7 +3406,7 @@ class Composer {
  public:
   Composer(const KeyFunctions<Row>& key, std::size_t changes) : key_(key) {
     nets_.reserve(changes * 2);
-    by_key_.reserve(changes * 2);
+    by_key_.presize(changes * 2);
   }
 
   // The changes of a set happen at once: all rows leave their keys before any arrives.
@@ -3432,7 +3439,7 @@ class Composer {
     if (Net* net = by_key_.find(hash, [&](const Net& known) { return key_.equal(*known.row, row); }))
       return *net;
     Net& net = nets_.emplace_back(Net{&row, before});
-    by_key_.insert(hash, &net);
+    by_key_.add(hash, &net);
     return net;
   }
 
@@ -3957,7 +3964,7 @@ class KeyedStates {
   }
 
   /// Makes add() of one with this hash possible. Strong guarantee.
-  void reserve(std::uint64_t hash) { index_.reserve(hash); }
+  void reserve_one(std::uint64_t hash) { index_.reserve_one(hash); }
   /// Makes add() possible of what is added by all of the changes. Strong guarantee.
   template <class Changes>
   void reserve_for(const Changes& changes) {
@@ -4079,7 +4086,7 @@ class Plan {
   Plan& operator=(const Plan&) = delete;
   ~Plan() {
     entries.clear();
-    if (entries.capacity() <= most_spare) spare_.swap(entries);
+    if (entries.capacity() * sizeof(Planned<Row>) <= most_spare) spare_.swap(entries);
   }
 
   /// The entry for this row, or null. The epoch in the mark saves looking at the entries for rows not
@@ -4182,7 +4189,7 @@ class Plan {
   std::size_t extra_erasers = 0;  // further source rows that fired an unconditional erase() on an erased row
 
  private:
-  static constexpr std::size_t most_spare = 1024;  // entries
+  static constexpr std::size_t most_spare = std::size_t{256} * 1024;  // bytes
 
   std::uint32_t epoch_;
   std::vector<Planned<Row>>& spare_;
@@ -4625,7 +4632,31 @@ std::vector<Constraint> constraints_of(const Checks<Row>& checks) {
 
 // detail/node_pool
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define KEYFOLD_ASAN
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define KEYFOLD_ASAN
+#endif
+#if defined(KEYFOLD_ASAN)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace keyfold::detail {
+
+/// Whether AddressSanitizer is to report accesses: a row that is gone is not to be read, though its cell is
+/// still there.
+inline void forbid([[maybe_unused]] const void* memory, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(KEYFOLD_ASAN)
+  __asan_poison_memory_region(memory, bytes);
+#endif
+}
+inline void allow([[maybe_unused]] const void* memory, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(KEYFOLD_ASAN)
+  __asan_unpoison_memory_region(memory, bytes);
+#endif
+}
 
 /// Cells of one size, for the nodes of a container. They lie side by side in chunks that grow with the pool.
 /// A chunk without a used cell is given back, unless cells are being taken from it.
@@ -4650,12 +4681,14 @@ class NodePool {
     if (current_ == nullptr || !current_->has_room()) next_chunk();
     ++current_->used;
     if (Free* cell = current_->free; cell != nullptr) {
+      detail::allow(cell, cell_);
       current_->free = cell->next;
       return cell;
     }
     std::byte* cell = current_->fresh;
     current_->fresh += cell_;
-    if (current_->fresh + cell_ > current_->page_end) open_page(*current_, sizeof(Chunk*));
+    if (static_cast<std::size_t>(current_->page_end - current_->fresh) < cell_)
+      open_page(*current_, sizeof(Chunk*));
     return cell;
   }
 
@@ -4663,6 +4696,7 @@ class NodePool {
     Chunk* chunk = *reinterpret_cast<Chunk**>(reinterpret_cast<std::uintptr_t>(cell) & ~(page_ - 1));
     const bool had_room = chunk->has_room();
     chunk->free = ::new (cell) Free{chunk->free};
+    detail::forbid(cell, cell_);
     --chunk->used;
     if (chunk == current_) return;
     if (!had_room) link(chunk);
@@ -4741,6 +4775,7 @@ class NodePool {
 
   void release(Chunk* chunk) noexcept {
     bytes_ -= chunk->size;
+    detail::allow(chunk, chunk->size);
     memory_->deallocate(chunk, chunk->size, page_);
   }
 
@@ -5036,9 +5071,11 @@ struct TableOptions {
   /// Applied after each commit. Default: every version stays readable.
   std::optional<Retention> retention{};
 
-  /// Where rows, indexes and history have their memory; what rows allocate themselves is theirs. Must outlive the
-  /// table and its copies. Rows lie in a pool on top of it, the log in segments of up to 64 KiB, so that it is
-  /// asked seldom and for much. What it throws is thrown by the write that asked, which then changes nothing.
+  /// Where rows, indexes and history have their memory; not what rows allocate themselves, what
+  /// apply_changes() remembers, or what a write needs while it runs. Not null. Must outlive the table, its
+  /// copies and its transactions, and be synchronised if several threads use those. Rows lie in a pool on top
+  /// of it, the log in segments of up to 64 KiB, so that it is asked seldom and for much. What it throws is
+  /// thrown by the write that asked, which then changes nothing.
   std::pmr::memory_resource* memory = std::pmr::get_default_resource();
 };
 
@@ -5119,7 +5156,10 @@ struct Core {
         rows(typename Rows::ctor_args_list(), PoolAllocator<SlotType>(pool)),
         keys(*options.memory),
         graves(*options.memory),
-        log(std::make_shared<CommitLog<Row>>(key_functions<KeyParts, Row>, *options.memory)) {}
+        log(std::make_shared<CommitLog<Row>>(key_functions<KeyParts, Row>, *options.memory)) {
+    static_assert(alignof(typename Rows::final_node_type) >= alignof(SlotType),
+                  "keyfold: rows that are aligned to more than 128 bytes cannot be kept in a table");
+  }
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
@@ -7733,7 +7773,7 @@ class CurrentState final : public AnyCurrentState<Key> {
 
   /// Strong guarantee.
   void put(std::unique_ptr<Item> item) {
-    keys.reserve(item->hash);
+    keys.reserve_one(item->hash);
     add(std::move(item));
   }
   void add(std::unique_ptr<Item> item) noexcept { link(keys.add(std::move(item))); }
@@ -8267,7 +8307,7 @@ class CurrentPlanner {
                                    : detail::equal_values(Key::of(*other.first), key);
     });
     if (known != nullptr) return *known;
-    index_.reserve(hash);
+    index_.reserve_one(hash);
     Progress& made = keys_.emplace_back();
     made.slot = find_slot();
     made.first = event;
@@ -8721,7 +8761,7 @@ class HistoryState final : public SequenceState {
   std::unique_ptr<SequenceState> clone() const override {
     auto copy = std::make_unique<HistoryState>();
     keys.for_each([&](const Item& item) {
-      copy->keys.reserve(item.hash);
+      copy->keys.reserve_one(item.hash);
       copy->keys.add(std::make_unique<Item>(Item{item.key, item.value, item.hash}));
     });
     return copy;
@@ -9125,7 +9165,7 @@ class HistoryPlanner {
   Progress& progress_of(const KeyTuple& key) {
     const std::uint64_t hash = detail::hash_of(key);
     if (Progress* known = find(key, hash)) return *known;
-    index_.reserve(hash);
+    index_.reserve_one(hash);
     Progress& made = keys_.emplace_back();
     made.hash = hash;
     if (state_ != nullptr) made.item = state_->keys.find(key, hash);
@@ -11893,8 +11933,9 @@ class RowIterator {
   void prefetch_ahead() const noexcept {
     constexpr std::size_t node = sizeof(*base_) + 2 * sizeof(void*);
     constexpr std::size_t cache_line = 64;
-    const char* ahead = reinterpret_cast<const char*>(&*base_) + 32 * node;
-    for (std::size_t offset = 0; offset < node; offset += cache_line) detail::prefetch(ahead + offset);
+    const std::uintptr_t ahead = reinterpret_cast<std::uintptr_t>(&*base_) + 32 * node;
+    for (std::size_t offset = 0; offset < node; offset += cache_line)
+      detail::prefetch(reinterpret_cast<const void*>(ahead + offset));
   }
 
   // Iterators that belong to no table are equal, which those of Boost.MultiIndex do not see to.
@@ -12768,7 +12809,7 @@ class Replayed {
  public:
   template <class Rows>
   Replayed(const Rows& rows, const CommitLog<Row>& log)
-      : arena_(*std::pmr::get_default_resource()), rows_(arena_, 0, rows.size()) {
+      : arena_(*std::pmr::new_delete_resource()), rows_(arena_, 0, rows.size()) {
     record.version = log.latest();
     if (!log.empty()) record.timestamp = log.records.back().timestamp;
     record.operation = "REPLAY";
@@ -13731,7 +13772,7 @@ class Workspace : public CoreType {
   using SlotType = Slot<Row>;
 
   explicit Workspace(const CoreType& base)
-      : CoreType(options_of_a_workspace()),
+      : CoreType(options_of_a_workspace(*base.options.memory)),
         base_(base),
         first_new_(base.next_order),
         sequences_started_(base.sequences_changed) {
@@ -13890,8 +13931,9 @@ class Workspace : public CoreType {
   }
 
  private:
-  static TableOptions options_of_a_workspace() {
+  static TableOptions options_of_a_workspace(std::pmr::memory_resource& memory) {
     TableOptions options;
+    options.memory = &memory;
     options.clock = [] { return Timestamp(); };  // the commit has its own time
     return options;
   }
@@ -13908,7 +13950,7 @@ class Workspace : public CoreType {
   // before and after.
   const SlotType* take(const SlotType& below, std::uint64_t hash) const {
     auto& self = const_cast<Workspace&>(*this);  // no workspace is const
-    self.keys.reserve(hash);
+    self.keys.reserve_one(hash);
     const auto taken = taken_.emplace(below.order, &below).first;
     try {
       const SlotType* slot = detail::add_slot<CoreType>(self, Holder<Row>(below.get()));

@@ -1121,7 +1121,7 @@ class RememberedLoader {
   template <class Keys, class State, class Item>
   void add(ByteReader& in, Keys& keys, State& state, std::unique_ptr<Item> item) {
     if (keys.find(item->key, item->hash) != nullptr) in.fail("a key is remembered twice");
-    keys.reserve(item->hash);
+    keys.reserve_one(item->hash);
     state.add(std::move(item));
   }
 

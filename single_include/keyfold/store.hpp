@@ -1904,7 +1904,7 @@ class RememberedLoader {
   template <class Keys, class State, class Item>
   void add(ByteReader& in, Keys& keys, State& state, std::unique_ptr<Item> item) {
     if (keys.find(item->key, item->hash) != nullptr) in.fail("a key is remembered twice");
-    keys.reserve(item->hash);
+    keys.reserve_one(item->hash);
     state.add(std::move(item));
   }
 
@@ -3412,7 +3412,7 @@ class SequenceReplayer {
     } else if (old != nullptr) {
       state.replace(*old, std::move(change.fresh));
     } else {
-      keys.reserve(change.fresh->hash);
+      keys.reserve_one(change.fresh->hash);
       state.add(std::move(change.fresh));
     }
   }

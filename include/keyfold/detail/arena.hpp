@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -22,8 +23,10 @@ inline void populate([[maybe_unused]] std::byte* begin, [[maybe_unused]] std::by
   constexpr std::uintptr_t page = 4096;
   const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(begin) + page - 1) / page * page;
   const std::uintptr_t last = reinterpret_cast<std::uintptr_t>(end) / page * page;
-  if (first < last)
-    static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE));
+  if (first >= last) return;
+  const int error = errno;
+  static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE));
+  errno = error;
 #endif
 }
 

@@ -58,7 +58,7 @@ class Replayed {
  public:
   template <class Rows>
   Replayed(const Rows& rows, const CommitLog<Row>& log)
-      : arena_(*std::pmr::get_default_resource()), rows_(arena_, 0, rows.size()) {
+      : arena_(*std::pmr::new_delete_resource()), rows_(arena_, 0, rows.size()) {
     record.version = log.latest();
     if (!log.empty()) record.timestamp = log.records.back().timestamp;
     record.operation = "REPLAY";

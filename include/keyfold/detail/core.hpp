@@ -95,7 +95,10 @@ struct Core {
         rows(typename Rows::ctor_args_list(), PoolAllocator<SlotType>(pool)),
         keys(*options.memory),
         graves(*options.memory),
-        log(std::make_shared<CommitLog<Row>>(key_functions<KeyParts, Row>, *options.memory)) {}
+        log(std::make_shared<CommitLog<Row>>(key_functions<KeyParts, Row>, *options.memory)) {
+    static_assert(alignof(typename Rows::final_node_type) >= alignof(SlotType),
+                  "keyfold: rows that are aligned to more than 128 bytes cannot be kept in a table");
+  }
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 

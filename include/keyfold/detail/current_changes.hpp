@@ -165,7 +165,7 @@ class CurrentPlanner {
                                    : detail::equal_values(Key::of(*other.first), key);
     });
     if (known != nullptr) return *known;
-    index_.reserve(hash);
+    index_.reserve_one(hash);
     Progress& made = keys_.emplace_back();
     made.slot = find_slot();
     made.first = event;

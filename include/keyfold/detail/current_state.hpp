@@ -129,7 +129,7 @@ class CurrentState final : public AnyCurrentState<Key> {
 
   /// Strong guarantee.
   void put(std::unique_ptr<Item> item) {
-    keys.reserve(item->hash);
+    keys.reserve_one(item->hash);
     add(std::move(item));
   }
   void add(std::unique_ptr<Item> item) noexcept { link(keys.add(std::move(item))); }

@@ -106,7 +106,7 @@ class HistoryPlanner {
   Progress& progress_of(const KeyTuple& key) {
     const std::uint64_t hash = detail::hash_of(key);
     if (Progress* known = find(key, hash)) return *known;
-    index_.reserve(hash);
+    index_.reserve_one(hash);
     Progress& made = keys_.emplace_back();
     made.hash = hash;
     if (state_ != nullptr) made.item = state_->keys.find(key, hash);

@@ -41,7 +41,7 @@ class HistoryState final : public SequenceState {
   std::unique_ptr<SequenceState> clone() const override {
     auto copy = std::make_unique<HistoryState>();
     keys.for_each([&](const Item& item) {
-      copy->keys.reserve(item.hash);
+      copy->keys.reserve_one(item.hash);
       copy->keys.add(std::make_unique<Item>(Item{item.key, item.value, item.hash}));
     });
     return copy;

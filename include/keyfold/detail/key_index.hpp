@@ -34,13 +34,13 @@ struct Hashed {
 /// A segment that fills up doubles until it has 64 KiB, and then splits in two. So the index grows a little
 /// at a time: no insertion pays for a rehash of the whole.
 ///
-/// Only add() and the functions that make room allocate; the rest is noexcept but for the caller's equality.
-/// Several items may have one hash, and even one key: that is the caller's business, and lets a write swap
-/// keys in any order.
+/// insert(), erase() and replace() never allocate nor throw, lookups throw only what the caller's equality
+/// does. Several items may have one hash, and even one key: that is the caller's business, and lets a write
+/// swap keys in any order.
 template <class Item>
 class KeyIndex {
  public:
-  explicit KeyIndex(std::pmr::memory_resource& memory = *std::pmr::get_default_resource()) noexcept
+  explicit KeyIndex(std::pmr::memory_resource& memory = *std::pmr::new_delete_resource()) noexcept
       : directory_(&memory), segments_(&memory) {}
   KeyIndex(const KeyIndex&) = delete;
   KeyIndex& operator=(const KeyIndex&) = delete;
@@ -87,7 +87,7 @@ class KeyIndex {
     } while (!crowded_.empty());
   }
   /// Likewise, for one.
-  void reserve(std::uint64_t hash) {
+  void reserve_one(std::uint64_t hash) {
     presize(1);
     while (segment_of(hash).is_full()) make_room(hash, segment_of(hash).used + 1, size_ + 1);
   }
@@ -114,7 +114,7 @@ class KeyIndex {
 
   /// Throws what the memory resource throws; strong guarantee.
   void add(std::uint64_t hash, Item* item) {
-    reserve(hash);
+    reserve_one(hash);
     insert(hash, item);
   }
 
@@ -122,7 +122,7 @@ class KeyIndex {
   /// Throws what the memory resource and `equal` throw; strong guarantee.
   template <class Equal>
   Item* add_if_new(std::uint64_t hash, Item* item, Equal equal) {
-    reserve(hash);
+    reserve_one(hash);
     const Table table = table_of(hash);
     std::size_t at = hash & table.mask;
     for (; table.entries[at].item != nullptr; at = (at + 1) & table.mask) {
@@ -207,8 +207,9 @@ class KeyIndex {
     std::size_t capacity;  // a power of two
     unsigned depth;        // of the high bits of a hash, so many are the same for all its items
     std::size_t used = 0;
-    std::uint64_t round = 0;   // of reserve(), in which...
-    std::size_t expected = 0;  // ...so many more are expected
+    std::uint64_t round = 0;    // of reserve(), in which...
+    std::size_t expected = 0;   // ...so many more are expected
+    std::uint64_t crowded = 0;  // the round in which that was too many
   };
 
   static constexpr std::size_t smallest = 16;
@@ -267,7 +268,9 @@ class KeyIndex {
       segment.expected = 0;
     }
     ++segment.expected;
-    if (segment.used + segment.expected == limit(segment.capacity) + 1) crowded_.push_back(hash);
+    if (segment.used + segment.expected <= limit(segment.capacity) || segment.crowded == round_) return;
+    segment.crowded = round_;
+    crowded_.push_back(hash);
   }
 
   Segment make_segment(std::size_t capacity, unsigned depth) {
@@ -380,6 +383,7 @@ class KeyIndex {
     std::swap(depth_, other.depth_);
     std::swap(size_, other.size_);
     std::swap(places_, other.places_);
+    std::swap(round_, other.round_);
   }
 
   static constexpr std::size_t entry_alignment = 64;  // a cache line has whole entries

@@ -12,7 +12,31 @@
 #include <new>
 #include <utility>
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define KEYFOLD_ASAN
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define KEYFOLD_ASAN
+#endif
+#if defined(KEYFOLD_ASAN)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace keyfold::detail {
+
+/// Whether AddressSanitizer is to report accesses: a row that is gone is not to be read, though its cell is
+/// still there.
+inline void forbid([[maybe_unused]] const void* memory, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(KEYFOLD_ASAN)
+  __asan_poison_memory_region(memory, bytes);
+#endif
+}
+inline void allow([[maybe_unused]] const void* memory, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(KEYFOLD_ASAN)
+  __asan_unpoison_memory_region(memory, bytes);
+#endif
+}
 
 /// Cells of one size, for the nodes of a container. They lie side by side in chunks that grow with the pool.
 /// A chunk without a used cell is given back, unless cells are being taken from it.
@@ -37,12 +61,14 @@ class NodePool {
     if (current_ == nullptr || !current_->has_room()) next_chunk();
     ++current_->used;
     if (Free* cell = current_->free; cell != nullptr) {
+      detail::allow(cell, cell_);
       current_->free = cell->next;
       return cell;
     }
     std::byte* cell = current_->fresh;
     current_->fresh += cell_;
-    if (current_->fresh + cell_ > current_->page_end) open_page(*current_, sizeof(Chunk*));
+    if (static_cast<std::size_t>(current_->page_end - current_->fresh) < cell_)
+      open_page(*current_, sizeof(Chunk*));
     return cell;
   }
 
@@ -50,6 +76,7 @@ class NodePool {
     Chunk* chunk = *reinterpret_cast<Chunk**>(reinterpret_cast<std::uintptr_t>(cell) & ~(page_ - 1));
     const bool had_room = chunk->has_room();
     chunk->free = ::new (cell) Free{chunk->free};
+    detail::forbid(cell, cell_);
     --chunk->used;
     if (chunk == current_) return;
     if (!had_room) link(chunk);
@@ -128,6 +155,7 @@ class NodePool {
 
   void release(Chunk* chunk) noexcept {
     bytes_ -= chunk->size;
+    detail::allow(chunk, chunk->size);
     memory_->deallocate(chunk, chunk->size, page_);
   }
 

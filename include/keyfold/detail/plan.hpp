@@ -88,7 +88,7 @@ class Plan {
   Plan& operator=(const Plan&) = delete;
   ~Plan() {
     entries.clear();
-    if (entries.capacity() <= most_spare) spare_.swap(entries);
+    if (entries.capacity() * sizeof(Planned<Row>) <= most_spare) spare_.swap(entries);
   }
 
   /// The entry for this row, or null. The epoch in the mark saves looking at the entries for rows not
@@ -191,7 +191,7 @@ class Plan {
   std::size_t extra_erasers = 0;  // further source rows that fired an unconditional erase() on an erased row
 
  private:
-  static constexpr std::size_t most_spare = 1024;  // entries
+  static constexpr std::size_t most_spare = std::size_t{256} * 1024;  // bytes
 
   std::uint32_t epoch_;
   std::vector<Planned<Row>>& spare_;

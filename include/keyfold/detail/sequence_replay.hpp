@@ -144,7 +144,7 @@ class SequenceReplayer {
     } else if (old != nullptr) {
       state.replace(*old, std::move(change.fresh));
     } else {
-      keys.reserve(change.fresh->hash);
+      keys.reserve_one(change.fresh->hash);
       state.add(std::move(change.fresh));
     }
   }

@@ -93,7 +93,7 @@ class KeyedStates {
   }
 
   /// Makes add() of one with this hash possible. Strong guarantee.
-  void reserve(std::uint64_t hash) { index_.reserve(hash); }
+  void reserve_one(std::uint64_t hash) { index_.reserve_one(hash); }
   /// Makes add() possible of what is added by all of the changes. Strong guarantee.
   template <class Changes>
   void reserve_for(const Changes& changes) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,7 +66,7 @@ class Workspace : public CoreType {
   using SlotType = Slot<Row>;
 
   explicit Workspace(const CoreType& base)
-      : CoreType(options_of_a_workspace()),
+      : CoreType(options_of_a_workspace(*base.options.memory)),
         base_(base),
         first_new_(base.next_order),
         sequences_started_(base.sequences_changed) {
@@ -224,8 +225,9 @@ class Workspace : public CoreType {
   }
 
  private:
-  static TableOptions options_of_a_workspace() {
+  static TableOptions options_of_a_workspace(std::pmr::memory_resource& memory) {
     TableOptions options;
+    options.memory = &memory;
     options.clock = [] { return Timestamp(); };  // the commit has its own time
     return options;
   }
@@ -242,7 +244,7 @@ class Workspace : public CoreType {
   // before and after.
   const SlotType* take(const SlotType& below, std::uint64_t hash) const {
     auto& self = const_cast<Workspace&>(*this);  // no workspace is const
-    self.keys.reserve(hash);
+    self.keys.reserve_one(hash);
     const auto taken = taken_.emplace(below.order, &below).first;
     try {
       const SlotType* slot = detail::add_slot<CoreType>(self, Holder<Row>(below.get()));
