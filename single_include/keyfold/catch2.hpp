@@ -549,28 +549,30 @@ concept ShownByColumns =
 
 }  // namespace keyfold::detail
 
+namespace Catch {
+
 /// A row with a column list, unless it has a stream inserter of its own.
 template <keyfold::detail::ShownByColumns Row>
-struct Catch::StringMaker<Row> {
+struct StringMaker<Row> {
   static std::string convert(const Row& row) { return keyfold::detail::columns_in_test(row); }
 };
 
 template <class Row>
-struct Catch::StringMaker<keyfold::Change<Row>> {
+struct StringMaker<keyfold::Change<Row>> {
   static std::string convert(const keyfold::Change<Row>& change) {
     return keyfold::detail::change_in_test(change);
   }
 };
 
 template <class Row>
-struct Catch::StringMaker<keyfold::FeedChange<Row>> {
+struct StringMaker<keyfold::FeedChange<Row>> {
   static std::string convert(const keyfold::FeedChange<Row>& change) {
     return "version " + std::to_string(change.version()) + ": " + keyfold::detail::change_in_test(change);
   }
 };
 
 template <class Row>
-struct Catch::StringMaker<keyfold::ColumnMask<Row>> {
+struct StringMaker<keyfold::ColumnMask<Row>> {
   static std::string convert(const keyfold::ColumnMask<Row>& columns) {
     std::string out;
     for (const std::string_view name : columns.names()) {
@@ -582,29 +584,31 @@ struct Catch::StringMaker<keyfold::ColumnMask<Row>> {
 };
 
 template <>
-struct Catch::StringMaker<keyfold::ChangeKind> {
+struct StringMaker<keyfold::ChangeKind> {
   static std::string convert(keyfold::ChangeKind kind) { return std::string(to_string(kind)); }
 };
 
 template <>
-struct Catch::StringMaker<keyfold::Metrics> {
+struct StringMaker<keyfold::Metrics> {
   static std::string convert(const keyfold::Metrics& metrics) {
     return keyfold::detail::metrics_text(metrics);
   }
 };
 
 template <class Row>
-struct Catch::StringMaker<keyfold::Commit<Row>> {
+struct StringMaker<keyfold::Commit<Row>> {
   static std::string convert(const keyfold::Commit<Row>& commit) {
     return keyfold::detail::commit_text(commit);
   }
 };
 
 template <class Row>
-struct Catch::StringMaker<keyfold::MergeResult<Row>> {
+struct StringMaker<keyfold::MergeResult<Row>> {
   static std::string convert(const keyfold::MergeResult<Row>& result) {
     return (result.committed() ? "version " + std::to_string(result.version()) + ": " : "no version: ") +
            keyfold::detail::metrics_text(result.metrics());
   }
 };
+
+}  // namespace Catch
 #endif
