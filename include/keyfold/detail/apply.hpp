@@ -63,7 +63,7 @@ class Applier {
     number_apps(note.once);
     record(note, LogBlock<Row>(core_.log->arena, counts.arrivals, counts.images));
     core_.keys.reserve(counts.arrivals, [this](auto visit) {
-      for (const Entry& entry : plan_.entries) {
+      for (const Entry& entry : plan_.placed()) {
         if (entry.arrives_at_key()) visit(entry.hash);
       }
     });
@@ -72,36 +72,33 @@ class Applier {
         if (entry.leaves_key()) visit(plan_.hash_before(entry));
       }
     });
-    if (counts.slots != 0) {
-      for (Entry& entry : plan_.entries) {
-        if (entry.needs_slot()) entry.fresh = detail::add_slot(core_, std::move(*entry.after));
-      }
-    }
+    for (Entry& entry : plan_.placed()) entry.fresh = detail::add_slot(core_, std::move(*entry.after));
     if (core_.journal != nullptr) core_.journal->commit(*made_, note.once, plan_);
   }
 
   void publish() noexcept {
     published_ = true;
     for (const Numbered& numbered : numbered_) numbered.app->second = numbered.number;
-    for (std::size_t i = 0; i < plan_.entries.size(); ++i) {
-      prefetch_slot(i + 2 * prefetch_distance);
-      prefetch(i + prefetch_distance);
-      Entry& entry = plan_.entries[i];
-      switch (entry.outcome) {
-        case Outcome::insert:
-          arrive(entry, LogKind::insert, core_.next_order++);
-          break;
-        case Outcome::update:
-          entry.needs_slot() ? replace(entry) : update_in_place(entry);
-          break;
-        case Outcome::erase:
-          leave(entry, LogKind::erase);
-          break;
-        case Outcome::seen:
-        case Outcome::unchanged:
-          break;
+    const auto placed = plan_.placed();
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+      if (i + prefetch_distance < placed.size()) core_.keys.prefetch(placed[i + prefetch_distance].hash);
+      Entry& entry = placed[i];
+      if (entry.outcome == Outcome::insert) {
+        arrive(entry, entry.log_place, LogKind::insert, core_.next_order++);
+      } else {
+        replace(entry);
       }
     }
+    const auto others = plan_.others();
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      if (i + 2 * prefetch_distance < others.size())
+        detail::prefetch_object(*others[i + 2 * prefetch_distance].slot);
+      if (i + prefetch_distance < others.size())
+        detail::prefetch_to_write(others[i + prefetch_distance].slot->newest);
+      Entry& entry = others[i];
+      entry.outcome == Outcome::update ? update_in_place(entry) : leave(entry, LogKind::erase);
+    }
+    block().close({plan_.counts.arrivals, plan_.counts.images});
     for (const KeyTurn<Row>& turn : plan_.turns) {
       if (turn.frees_key != nullptr) turn.arrived->older = plan_.turns[turn.frees_key->turn - 1].left;
     }
@@ -119,20 +116,6 @@ class Applier {
     bool added;
     std::uint64_t number;
   };
-
-  void prefetch_slot(std::size_t i) const noexcept {
-    if (i < plan_.entries.size() && plan_.entries[i].slot != nullptr)
-      detail::prefetch_object(*plan_.entries[i].slot);
-  }
-
-  // Cold memory that is written to: the link from the last change of a row to its next one, and the place of
-  // a new key in the index.
-  void prefetch(std::size_t i) const noexcept {
-    if (i >= plan_.entries.size()) return;
-    const Entry& entry = plan_.entries[i];
-    if (entry.slot != nullptr) detail::prefetch_to_write(entry.slot->newest);
-    if (entry.arrives_at_key()) core_.keys.prefetch(entry.hash);
-  }
 
   void number_apps(const std::vector<AppNumber>& once) {
     numbered_.reserve(once.size());
@@ -160,7 +143,7 @@ class Applier {
 
   void update_in_place(Entry& entry) noexcept {
     const Slot<Row>& slot = *entry.slot;
-    detail::make_newest(slot, block().add(LogKind::update, version(), slot.newest, std::move(slot.row)));
+    detail::make_newest(slot, block().put(entry.log_place, LogKind::update, version(), slot.newest, std::move(slot.row)));
     slot.row = std::move(*entry.after);
   }
 
@@ -173,7 +156,8 @@ class Applier {
     }
     if (entry.rekeyed) {
       leave(entry, LogKind::rekey_out);
-      arrive(entry, LogKind::rekey_in, order);
+      arrive(entry, entry.log_place + LogEntry<Row>::image_size / LogEntry<Row>::alignment,
+             LogKind::rekey_in, order);
     } else {
       fresh.order = order;
       core_.keys.replace(entry.hash, entry.slot, &fresh);
@@ -181,10 +165,10 @@ class Applier {
     }
   }
 
-  void arrive(Entry& entry, LogKind kind, std::uint64_t order) noexcept {
+  void arrive(Entry& entry, std::size_t place, LogKind kind, std::uint64_t order) noexcept {
     KeyTurn<Row>* turn = plan_.turn_if_any(entry);
     LogEntry<Row>* grave = turn != nullptr ? turn->grave : nullptr;
-    LogEntry<Row>* arrived = block().add(kind, version(), grave);
+    LogEntry<Row>* arrived = block().put(place, kind, version(), grave);
     entry.fresh->order = order;
     detail::make_newest(*entry.fresh, arrived);
     core_.keys.insert(entry.hash, entry.fresh);
@@ -205,7 +189,7 @@ class Applier {
   // Unlinks first: an index must not see the row that is left once it is moved from.
   LogEntry<Row>* move_to_log(const Entry& entry, LogKind kind) noexcept {
     auto node = core_.rows.extract(core_.rows.iterator_to(*entry.slot));
-    return block().add(kind, version(), node.value().newest, std::move(node.value().row));
+    return block().put(entry.log_place, kind, version(), node.value().newest, std::move(node.value().row));
   }
 
   CoreType& core_;

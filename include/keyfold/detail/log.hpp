@@ -165,6 +165,24 @@ class LogBlock {
     return add(kind, version, older);
   }
 
+  // The same in any order, each entry at its place: `place` counts alignments from the front of the block. No
+  // entry is part of the block before close().
+
+  Entry* put(std::size_t place, LogKind kind, Version version, Entry* older) noexcept {
+    return ::new (memory_.data() + place * Entry::alignment) Entry(kind, version, older);
+  }
+  Entry* put(std::size_t place, LogKind kind, Version version, Entry* older, Holder<Row>&& before) noexcept {
+    std::byte* const at = memory_.data() + place * Entry::alignment;
+    ::new (at + Entry::before_offset) Holder<Row>(std::move(before));
+    return ::new (at) Entry(kind, version, older);
+  }
+  /// Requires: so many entries stand in a row.
+  void close(const EntryCounts& counts) noexcept {
+    used_ = counts.bare * Entry::bare_size + counts.images * Entry::image_size;
+    bare_ = counts.bare;
+    assert(used_ <= bytes());
+  }
+
   const Entry* first() const noexcept { return used_ == 0 ? nullptr : entry_at(0); }
   Entry* first() noexcept { return used_ == 0 ? nullptr : entry_at(0); }
   const Entry* next(const Entry* entry) const noexcept { return next(const_cast<Entry*>(entry)); }

@@ -104,20 +104,18 @@ class Validator {
   Validator(const CoreType& core, Plan<Row>& plan) : core_(core), plan_(plan) {}
 
   void run() {
-    PlanCounts& counts = plan_.counts;
     for (Entry& entry : plan_.entries) {
-      find_keys(entry);
-      counts.images += entry.outcome == Outcome::update || entry.outcome == Outcome::erase ? 1U : 0U;
-      counts.arrivals += entry.arrives_at_key() ? 1U : 0U;
-      counts.departures += entry.leaves_key() ? 1U : 0U;
-      counts.slots += entry.needs_slot() ? 1U : 0U;
+      if (has_indexes || !entry.key_known) find_keys(entry);
     }
-    if (counts.arrivals != 0) check_primary(counts.arrivals);
+    plan_.set_out();
+    if (plan_.counts.arrivals != 0) check_primary();
     check_secondaries(std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
     if (!core_.checks.empty()) check_constraints();
   }
 
  private:
+  static constexpr bool has_indexes = std::tuple_size_v<typename CoreType::Indexes> != 0;
+
   template <std::size_t N>
   using SpecAt = std::tuple_element_t<N, typename CoreType::Indexes>;
 
@@ -160,16 +158,17 @@ class Validator {
     return (moves_in_index<SpecAt<N>>(before, after) || ...);
   }
 
-  void check_primary(std::size_t arrivals) {
-    UniqueCheck<CoreType, KeyParts> check(arrivals);
+  void check_primary() {
+    UniqueCheck<CoreType, KeyParts> check(plan_.counts.arrivals);
     const auto holders = [this](const auto& key, std::uint64_t hash, const auto& visit) {
       if (const auto* holder = core_.find(key, hash)) visit(*holder);
     };
     const auto leaves = [](const Entry& planned) { return planned.leaves_key(); };
     constexpr std::size_t ahead = 16;
-    for (std::size_t i = 0; i < plan_.entries.size(); ++i) {
-      if (i + ahead < plan_.entries.size()) prefetch(plan_.entries[i + ahead]);
-      Entry& entry = plan_.entries[i];
+    const auto placed = plan_.placed();
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+      if (i + ahead < placed.size()) prefetch(placed[i + ahead]);
+      Entry& entry = placed[i];
       if (!entry.arrives_at_key()) continue;
       check.arrive(plan_, entry, entry.hash, holders, leaves);
       if (core_.graves.size() != 0) find_grave(entry);
