@@ -3,6 +3,7 @@
 
 #include <keyfold/column.hpp>
 #include <keyfold/detail/core.hpp>
+#include <keyfold/detail/hash_sieve.hpp>
 #include <keyfold/detail/plan.hpp>
 #include <keyfold/error.hpp>
 
@@ -28,16 +29,15 @@ class UniqueCheck {
   using Row = typename CoreType::RowType;
   using Entry = Planned<Row>;
 
-  explicit UniqueCheck(std::size_t arrivals) : alone_(arrivals == 1) {
-    if (!alone_) arrived_.presize(arrivals);
-  }
+  /// Throws std::bad_alloc.
+  explicit UniqueCheck(std::size_t arrivals = 0) { arrived_.presize(arrivals); }
 
-  /// A row arrives at its key. `holders(key, hash, visit)` visits the rows of the table that hold it now, and
-  /// `leaves(entry)` tells whether a planned entry gives its key up.
+  /// A row arrives at its key. `alone`: no other arrives there. `holders(key, hash, visit)` visits the rows of
+  /// the table that hold it now, and `leaves(entry)` tells whether a planned entry gives its key up.
   template <class Holders, class Leaves>
-  void arrive(Plan<Row>& plan, Entry& entry, std::uint64_t hash, Holders holders, Leaves leaves) {
+  void arrive(Plan<Row>& plan, Entry& entry, std::uint64_t hash, bool alone, Holders holders, Leaves leaves) {
     const auto key = Parts::of(entry.after->get());
-    if (!alone_) {
+    if (!alone) {
       const Entry* other = arrived_.add_if_new(hash, &entry, [&](const Entry& arrived) {
         return detail::equal_values(Parts::of(arrived.after->get()), key);
       });
@@ -90,7 +90,6 @@ class UniqueCheck {
     }
   }
 
-  bool alone_;  // nothing arrives beside it
   KeyIndex<const Entry> arrived_;
 };
 
@@ -159,18 +158,22 @@ class Validator {
   }
 
   void check_primary() {
-    UniqueCheck<CoreType, KeyParts> check(plan_.counts.arrivals);
+    UniqueCheck<CoreType, KeyParts> check;
     const auto holders = [this](const auto& key, std::uint64_t hash, const auto& visit) {
       if (const auto* holder = core_.find(key, hash)) visit(*holder);
     };
     const auto leaves = [](const Entry& planned) { return planned.leaves_key(); };
     constexpr std::size_t ahead = 16;
     const auto placed = plan_.placed();
+    HashSieve arrivals(plan_.counts.arrivals);
+    for (const Entry& entry : placed) {
+      if (entry.arrives_at_key()) arrivals.add(entry.hash);
+    }
     for (std::size_t i = 0; i < placed.size(); ++i) {
       if (i + ahead < placed.size()) prefetch(placed[i + ahead]);
       Entry& entry = placed[i];
       if (!entry.arrives_at_key()) continue;
-      check.arrive(plan_, entry, entry.hash, holders, leaves);
+      check.arrive(plan_, entry, entry.hash, arrivals.is_alone(entry.hash), holders, leaves);
       if (core_.graves.size() != 0) find_grave(entry);
     }
   }
@@ -209,7 +212,7 @@ class Validator {
         if (!entry.leaves_row() || detail::has_empty_part(Parts::of(entry.after->get()))) continue;
         if (entry.outcome == Outcome::update && !moves_in_index<Spec>(entry.slot->get(), entry.after->get()))
           continue;
-        check.arrive(plan_, entry, detail::hash_of(Parts::of(entry.after->get())), holders, leaves);
+        check.arrive(plan_, entry, detail::hash_of(Parts::of(entry.after->get())), false, holders, leaves);
       }
     }
   }
