@@ -45,7 +45,6 @@ class MergeActions {
         plan_.touch(slot);  // anew if it was only seen so far, so that changes keep the order of the source
     entry.position = position;
     entry.clause = number;
-    detail::prefetch_to_write(slot.newest);  // apply() links it to the next change
     return entry;
   }
 

@@ -30,6 +30,9 @@ enum class Outcome : std::uint8_t {
 /// What a write will do to one row.
 template <class Row>
 struct Planned {
+  // Not defaulted: std::vector would have all of it zeroed first, and GCC does that with `rep stos`.
+  Planned() noexcept {}
+
   const Slot<Row>* slot = nullptr;   // the row it acts on; null for an insert
   std::optional<Holder<Row>> after;  // the row it leaves behind: insert and update
   Position position = no_position;   // of the source row
