@@ -56,11 +56,13 @@ class Stretch {
 
  private:
   static constexpr std::size_t step = std::size_t{64} * 1024;
+  static constexpr std::size_t worth_a_call = std::size_t{16} * 1024;
 
   // Ahead of the top, but not where there is little: a small table is not to touch what it does not need.
   void populate_to_top() noexcept {
-    std::byte* const from = std::exchange(populated_, top_ + std::min(left(), step));
-    if (static_cast<std::size_t>(end_ - from) >= step) detail::populate(from, populated_);
+    const std::size_t ahead = static_cast<std::size_t>(end_ - populated_) >= step ? std::min(left(), step) : 0;
+    std::byte* const from = std::exchange(populated_, top_ + ahead);
+    if (static_cast<std::size_t>(populated_ - from) >= worth_a_call) detail::populate(from, populated_);
   }
 
   std::byte* top_;
