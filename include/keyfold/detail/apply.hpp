@@ -143,7 +143,8 @@ class Applier {
 
   void update_in_place(Entry& entry) noexcept {
     const Slot<Row>& slot = *entry.slot;
-    detail::make_newest(slot, block().put(entry.log_place, LogKind::update, version(), slot.newest, std::move(slot.row)));
+    detail::make_newest(
+        slot, block().put(entry.log_place, LogKind::update, version(), slot.newest, std::move(slot.row)));
     slot.row = std::move(*entry.after);
   }
 
@@ -156,8 +157,8 @@ class Applier {
     }
     if (entry.rekeyed) {
       leave(entry, LogKind::rekey_out);
-      arrive(entry, entry.log_place + LogEntry<Row>::image_size / LogEntry<Row>::alignment,
-             LogKind::rekey_in, order);
+      arrive(entry, entry.log_place + LogEntry<Row>::image_size / LogEntry<Row>::alignment, LogKind::rekey_in,
+             order);
     } else {
       fresh.order = order;
       core_.keys.replace(entry.hash, entry.slot, &fresh);

@@ -8,8 +8,9 @@
 
 namespace keyfold::detail {
 
-/// Tells most of many hashes apart, by one bit in 16 for each: what `is_alone` equals no other that was added.
-/// Few are not, unless they are equal. Many times smaller than a hash table, and read without guessing.
+/// Tells most of many hashes apart, by one bit in 16 for each: what `is_alone` equals no other that was
+/// added. Few are not, unless they are equal. Many times smaller than a hash table, and read without
+/// guessing.
 class HashSieve {
  public:
   /// For so many hashes. Throws std::bad_alloc.

@@ -42,12 +42,12 @@ struct Planned {
   bool key_known : 1 = false;
 
   // Filled in by validate():
-  bool rekeyed : 1 = false;    // an update that changes the primary key
-  bool relinked : 1 = false;   // an update that changes the key of an index: it needs a slot of its own
-  bool replaced : 1 = false;   // another row arrives at the key that this one leaves
-  std::uint32_t turn = 0;      // the number of its KeyTurn, from 1; 0: it has none
-  std::uint32_t log_place = 0; // where its entry begins in the block of the commit
-  std::uint64_t hash = 0;      // of the key it arrives at or keeps; for an erase, of the one it leaves
+  bool rekeyed : 1 = false;     // an update that changes the primary key
+  bool relinked : 1 = false;    // an update that changes the key of an index: it needs a slot of its own
+  bool replaced : 1 = false;    // another row arrives at the key that this one leaves
+  std::uint32_t turn = 0;       // the number of its KeyTurn, from 1; 0: it has none
+  std::uint32_t log_place = 0;  // where its entry begins in the block of the commit
+  std::uint64_t hash = 0;       // of the key it arrives at or keeps; for an erase, of the one it leaves
 
   // Filled in by apply():
   const Slot<Row>* fresh = nullptr;  // the slot made for it
@@ -251,7 +251,8 @@ class Plan {
   static constexpr std::size_t most_spare = std::size_t{256} * 1024;  // bytes
 
   std::uint32_t epoch_;
-  std::vector<std::uint32_t> steps_;  // numbers of entries: from the front `placed()`, from the back `others()`
+  std::vector<std::uint32_t>
+      steps_;  // numbers of entries: from the front `placed()`, from the back `others()`
   std::size_t placed_ = 0;
   std::size_t others_ = 0;
   SparePlan<Row>& spare_;

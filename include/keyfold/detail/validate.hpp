@@ -32,8 +32,8 @@ class UniqueCheck {
   /// Throws std::bad_alloc.
   explicit UniqueCheck(std::size_t arrivals = 0) { arrived_.presize(arrivals); }
 
-  /// A row arrives at its key. `alone`: no other arrives there. `holders(key, hash, visit)` visits the rows of
-  /// the table that hold it now, and `leaves(entry)` tells whether a planned entry gives its key up.
+  /// A row arrives at its key. `alone`: no other arrives there. `holders(key, hash, visit)` visits the rows
+  /// of the table that hold it now, and `leaves(entry)` tells whether a planned entry gives its key up.
   template <class Holders, class Leaves>
   void arrive(Plan<Row>& plan, Entry& entry, std::uint64_t hash, bool alone, Holders holders, Leaves leaves) {
     const auto key = Parts::of(entry.after->get());
