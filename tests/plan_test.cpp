@@ -59,7 +59,7 @@ std::vector<Row> rows_of(const Core& core) {
   return out;
 }
 
-std::vector<kf::detail::Planned<Row>> spare;
+kf::detail::SparePlan<Row> spare;
 
 }  // namespace
 

@@ -17,11 +17,11 @@ namespace keyfold::detail {
 /// Tells subscribers of commits they have not heard of yet; then old versions may go.
 template <class CoreType>
 void tell_subscribers(CoreType& core, std::vector<std::exception_ptr>& errors) noexcept {
-  const auto subscribers = core.subscribers;
-  if (subscribers->telling()) return;  // a callback wrote this: the call that tells goes on with it
-  if (subscribers->empty()) {
-    subscribers->skip_to(core.version());
+  if (core.subscribers->telling()) return;  // a callback wrote this: the call that tells goes on with it
+  if (core.subscribers->empty()) {
+    core.subscribers->skip_to(core.version());
   } else {
+    const auto subscribers = core.subscribers;  // a callback may do anything to the table
     const auto commit_of = [&](Version version) {
       return Commit<typename CoreType::RowType>(*core.log, *core.log->find(version));
     };
