@@ -59,13 +59,13 @@ std::vector<Row> rows_of(const Core& core) {
   return out;
 }
 
-kf::detail::SparePlan<Row> spare;
+kf::detail::PlanMemory<Row> memory;
 
 }  // namespace
 
 TEST_CASE("a row is touched once a plan has an entry for it") {
   const auto rows = slots(3);
-  Plan<Row> plan(1, spare);
+  Plan<Row> plan(1, memory);
   for (const auto& slot : rows) CHECK(plan.touched(slot) == nullptr);
   plan.touch(rows[1]).outcome = Outcome::erase;
   CHECK(plan.touched(rows[0]) == nullptr);
@@ -77,7 +77,7 @@ TEST_CASE("a row is touched once a plan has an entry for it") {
 
 TEST_CASE("entries for new rows touch no row") {
   const auto rows = slots(2);
-  Plan<Row> plan(1, spare);
+  Plan<Row> plan(1, memory);
   plan.add().outcome = Outcome::insert;
   plan.touch(rows[0]);
   plan.add().outcome = Outcome::insert;
@@ -88,7 +88,7 @@ TEST_CASE("entries for new rows touch no row") {
 
 TEST_CASE("the entry that a row got last is the one that counts") {
   const auto rows = slots(2);
-  Plan<Row> plan(1, spare);
+  Plan<Row> plan(1, memory);
   plan.touch(rows[0]).outcome = Outcome::seen;
   plan.touch(rows[1]).outcome = Outcome::update;
   plan.touch(rows[0]).outcome = Outcome::erase;
@@ -98,10 +98,10 @@ TEST_CASE("the entry that a row got last is the one that counts") {
 TEST_CASE("marks of a plan that was given up do not count in the next") {
   const auto rows = slots(3);
   {
-    Plan<Row> plan(1, spare);
+    Plan<Row> plan(1, memory);
     for (const auto& slot : rows) plan.touch(slot);
   }
-  Plan<Row> next(2, spare);
+  Plan<Row> next(2, memory);
   for (const auto& slot : rows) CHECK(next.touched(slot) == nullptr);
 }
 
@@ -109,10 +109,10 @@ TEST_CASE("marks of a plan that was given up do not count in the next") {
 TEST_CASE("marks of an old plan with the same epoch do not count") {
   const auto rows = slots(3);
   {
-    Plan<Row> old(7, spare);
+    Plan<Row> old(7, memory);
     for (const auto& slot : rows) old.touch(slot);
   }
-  Plan<Row> plan(7, spare);
+  Plan<Row> plan(7, memory);
   for (const auto& slot : rows) CHECK(plan.touched(slot) == nullptr);
   plan.touch(rows[2]);  // entry 0, which the mark of row 0 means
   CHECK(plan.touched(rows[0]) == nullptr);
@@ -127,7 +127,7 @@ TEST_CASE("marks of an old plan with the same epoch do not count") {
 
 TEST_CASE("a row that was never touched is not so in a plan of epoch 0") {
   const auto rows = slots(2);
-  Plan<Row> plan(0, spare);
+  Plan<Row> plan(0, memory);
   CHECK(plan.touched(rows[0]) == nullptr);
   plan.add();
   CHECK(plan.touched(rows[0]) == nullptr);
@@ -139,7 +139,7 @@ TEST_CASE("marks agree with a set, whatever plans of whatever epochs came before
   const auto rows = slots(12);
   std::mt19937 random(1);
   for (int round = 0; round < 3000; ++round) {
-    Plan<Row> plan(static_cast<std::uint32_t>(random() % 3), spare);
+    Plan<Row> plan(static_cast<std::uint32_t>(random() % 3), memory);
     std::set<const Slot<Row>*> model;
     const auto steps = random() % 16;
     for (std::size_t step = 0; step < steps; ++step) {
@@ -175,7 +175,7 @@ TEST_CASE("merges go on over the wrap-around of the epoch") {
 
 TEST_CASE("the change set of a plan has its changes in order, and nothing else") {
   const auto rows = slots(4);
-  Plan<Row> plan(1, spare);
+  Plan<Row> plan(1, memory);
   plan.touch(rows[0]).outcome = Outcome::erase;
   plan.touch(rows[1]).outcome = Outcome::seen;
   plan.touch(rows[2]).outcome = Outcome::unchanged;

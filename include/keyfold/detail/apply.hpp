@@ -129,13 +129,15 @@ class Applier {
     auto& records = core_.log->records;
     Timestamp time = note.timestamp ? *note.timestamp : core_.options.clock();
     if (!records.empty()) time = std::max(time, detail::tick_after(records.back().timestamp));
-    made_ = &records.emplace_back(CommitRecord<Row>{.version = core_.version() + 1,
-                                                    .timestamp = time,
-                                                    .operation = note.operation,
-                                                    .parameters = std::move(note.parameters),
-                                                    .metrics = plan_.metrics,
-                                                    .metadata = std::move(note.metadata),
-                                                    .block = std::move(block)});
+    const Version version = core_.version() + 1;
+    made_ = &records.emplace_back();
+    made_->version = version;
+    made_->timestamp = time;
+    made_->operation = note.operation;
+    made_->parameters = std::move(note.parameters);
+    made_->metrics = plan_.metrics;
+    made_->metadata = std::move(note.metadata);
+    made_->block = std::move(block);
   }
 
   LogBlock<Row>& block() noexcept { return made_->block; }

@@ -60,9 +60,7 @@ class Stretch {
 
   // Ahead of the top, but not where there is little: a small table is not to touch what it does not need.
   void populate_to_top() noexcept {
-    const std::size_t ahead =
-        static_cast<std::size_t>(end_ - populated_) >= step ? std::min(left(), step) : 0;
-    std::byte* const from = std::exchange(populated_, top_ + ahead);
+    std::byte* const from = std::exchange(populated_, top_ + std::min(left(), step));
     if (static_cast<std::size_t>(populated_ - from) >= worth_a_call) detail::populate(from, populated_);
   }
 

@@ -142,7 +142,7 @@ struct Core {
 
   Version version() const noexcept { return log->latest(); }
 
-  Plan<Row> new_plan() noexcept { return Plan<Row>(++epoch, spare_plan); }
+  Plan<Row> new_plan() noexcept { return Plan<Row>(++epoch, plan_memory); }
 
   /// The newest change of a key that no row has, or null.
   template <class Key>
@@ -174,7 +174,7 @@ struct Core {
   std::uint64_t sequences_changed = 0;  // how often
   std::uint64_t next_order = 0;
   std::uint32_t epoch = 0;
-  SparePlan<Row> spare_plan;
+  PlanMemory<Row> plan_memory;
   CommitJournal<Row>* journal = nullptr;    // of a store, which owns it
   bool writing = false;
 };

@@ -7,6 +7,7 @@
 #include <keyfold/detail/sequence_state.hpp>
 #include <keyfold/metrics.hpp>
 
+#include <cassert>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -71,9 +72,9 @@ struct KeyTurn {
   LogEntry<Row>* arrived = nullptr;  // its entry at the key it arrives at
 };
 
-/// Where the empty vectors of a plan lie between two plans.
+/// What a plan lies in, for one plan after the other.
 template <class Row>
-struct SparePlan {
+struct PlanMemory {
   std::vector<Planned<Row>> entries;
   std::vector<std::uint32_t> steps;
 };
@@ -94,18 +95,17 @@ struct PlanCounts {
 template <class Row>
 class Plan {
  public:
-  Plan(std::uint32_t epoch, SparePlan<Row>& spare) noexcept
-      : entries(std::exchange(spare.entries, {})),
-        epoch_(epoch),
-        steps_(std::exchange(spare.steps, {})),
-        spare_(spare) {}
+  Plan(std::uint32_t epoch, PlanMemory<Row>& memory) noexcept
+      : entries(memory.entries), epoch_(epoch), steps_(memory.steps) {
+    assert(entries.empty());
+  }
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
   ~Plan() {
     entries.clear();
-    if (entries.capacity() * sizeof(Planned<Row>) > most_spare) return;
-    spare_.entries.swap(entries);
-    spare_.steps.swap(steps_);
+    if (entries.capacity() * sizeof(Planned<Row>) <= most_kept) return;
+    std::vector<Planned<Row>>().swap(entries);
+    std::vector<std::uint32_t>().swap(steps_);
   }
 
   /// The entry for this row, or null. The epoch in the mark saves looking at the entries for rows not
@@ -197,9 +197,9 @@ class Plan {
   /// branch that a processor would have to guess for each row, and neither has this.
   void set_out() {
     using Entry = LogEntry<Row>;
-    steps_.resize(entries.size());
+    if (steps_.size() < entries.size()) steps_.resize(entries.size());
     std::size_t front = 0;
-    std::size_t back = steps_.size();
+    std::size_t back = entries.size();
     std::size_t place = 0;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       Planned<Row>& entry = entries[i];
@@ -219,7 +219,7 @@ class Plan {
     if (place > std::numeric_limits<std::uint32_t>::max())
       throw std::length_error("keyfold: one write may move at most 32 GiB to history");
     placed_ = front;
-    others_ = steps_.size() - back;
+    others_ = entries.size() - back;
   }
 
   /// The entries that need a slot, in order. Requires: set_out().
@@ -229,7 +229,7 @@ class Plan {
   }
   /// The other entries that change something, in reverse order. Requires: set_out().
   auto others() {
-    return std::span(steps_).last(others_) |
+    return std::span(steps_).subspan(entries.size() - others_, others_) |
            std::views::transform([this](std::uint32_t number) -> Planned<Row>& { return entries[number]; });
   }
 
@@ -240,7 +240,7 @@ class Plan {
                                       metrics.dropped_late + extra_erasers;
   }
 
-  std::vector<Planned<Row>> entries;
+  std::vector<Planned<Row>>& entries;
   std::vector<KeyTurn<Row>> turns;
   PlanCounts counts;                          // by validate()
   std::unique_ptr<SequenceUpdate> sequences;  // what apply_changes() is to remember; may be null
@@ -248,14 +248,13 @@ class Plan {
   std::size_t extra_erasers = 0;  // further source rows that fired an unconditional erase() on an erased row
 
  private:
-  static constexpr std::size_t most_spare = std::size_t{256} * 1024;  // bytes
+  static constexpr std::size_t most_kept = std::size_t{256} * 1024;  // bytes
 
   std::uint32_t epoch_;
-  std::vector<std::uint32_t>
-      steps_;  // numbers of entries: from the front `placed()`, from the back `others()`
+  // Numbers of entries: from the front those of placed(), and back from the place of the last entry the others.
+  std::vector<std::uint32_t>& steps_;
   std::size_t placed_ = 0;
   std::size_t others_ = 0;
-  SparePlan<Row>& spare_;
 };
 
 template <class Row>

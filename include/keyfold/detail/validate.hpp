@@ -7,6 +7,7 @@
 #include <keyfold/detail/plan.hpp>
 #include <keyfold/error.hpp>
 
+#include <optional>
 #include <string>
 
 /// The last step of planning: works out which keys the planned rows leave and arrive at, and checks that the
@@ -29,8 +30,8 @@ class UniqueCheck {
   using Row = typename CoreType::RowType;
   using Entry = Planned<Row>;
 
-  /// Throws std::bad_alloc.
-  explicit UniqueCheck(std::size_t arrivals = 0) { arrived_.presize(arrivals); }
+  /// `expected`: so many are not alone, roughly.
+  explicit UniqueCheck(std::size_t expected = 0) noexcept : expected_(expected) {}
 
   /// A row arrives at its key. `alone`: no other arrives there. `holders(key, hash, visit)` visits the rows
   /// of the table that hold it now, and `leaves(entry)` tells whether a planned entry gives its key up.
@@ -38,7 +39,8 @@ class UniqueCheck {
   void arrive(Plan<Row>& plan, Entry& entry, std::uint64_t hash, bool alone, Holders holders, Leaves leaves) {
     const auto key = Parts::of(entry.after->get());
     if (!alone) {
-      const Entry* other = arrived_.add_if_new(hash, &entry, [&](const Entry& arrived) {
+      if (!arrived_) arrived_.emplace().presize(expected_);
+      const Entry* other = arrived_->add_if_new(hash, &entry, [&](const Entry& arrived) {
         return detail::equal_values(Parts::of(arrived.after->get()), key);
       });
       if (other != nullptr) refuse(*other, entry);
@@ -90,7 +92,8 @@ class UniqueCheck {
     }
   }
 
-  KeyIndex<const Entry> arrived_;
+  std::size_t expected_;
+  std::optional<KeyIndex<const Entry>> arrived_;  // those that are not alone
 };
 
 template <class CoreType>
