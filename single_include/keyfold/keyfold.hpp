@@ -2635,6 +2635,8 @@ struct Clause {
 
 // detail/key_index
 
+// detail/hash_index
+
 // detail/arena
 
 #include <cerrno>
@@ -2688,11 +2690,12 @@ class Stretch {
 
  private:
   static constexpr std::size_t step = std::size_t{64} * 1024;
+  static constexpr std::size_t worth_a_call = std::size_t{16} * 1024;
 
   // Ahead of the top, but not where there is little: a small table is not to touch what it does not need.
   void populate_to_top() noexcept {
     std::byte* const from = std::exchange(populated_, top_ + std::min(left(), step));
-    if (static_cast<std::size_t>(end_ - from) >= step) detail::populate(from, populated_);
+    if (static_cast<std::size_t>(populated_ - from) >= worth_a_call) detail::populate(from, populated_);
   }
 
   std::byte* top_;
@@ -2831,15 +2834,13 @@ void prefetch_object(const Object& object) noexcept {
 
 #include <cassert>
 #include <cstring>
-#include <span>
 
 namespace keyfold::detail {
 
 /// An item and the hash of its key.
-template <class Item>
-struct Hashed {
+struct HashEntry {
   std::uint64_t hash = 0;
-  Item* item = nullptr;
+  void* item = nullptr;  // null: free
 };
 
 /// An index from 64-bit hashes to items that live elsewhere: extendible hashing (Fagin, Nievergelt, Pippenger
@@ -2853,22 +2854,23 @@ struct Hashed {
 /// insert(), erase() and replace() never allocate nor throw, lookups throw only what the caller's equality
 /// does. Several items may have one hash, and even one key: that is the caller's business, and lets a write
 /// swap keys in any order.
-template <class Item>
-class KeyIndex {
+class HashIndex {
  public:
-  explicit KeyIndex(std::pmr::memory_resource& memory = *std::pmr::new_delete_resource()) noexcept
+  using Entry = HashEntry;
+
+  explicit HashIndex(std::pmr::memory_resource& memory = *std::pmr::new_delete_resource()) noexcept
       : directory_(&memory), segments_(&memory) {}
-  KeyIndex(const KeyIndex&) = delete;
-  KeyIndex& operator=(const KeyIndex&) = delete;
-  ~KeyIndex() { clear(); }
+  HashIndex(const HashIndex&) = delete;
+  HashIndex& operator=(const HashIndex&) = delete;
+  ~HashIndex() { clear(); }
 
   /// The item with this hash for which `equal(item)`, or null.
   template <class Equal>
-  Item* find(std::uint64_t hash, Equal equal) const {
+  void* find(std::uint64_t hash, Equal equal) const {
     if (directory_.empty()) return nullptr;
     const Table table = table_of(hash);
     for (std::size_t at = hash & table.mask; table.entries[at].item != nullptr; at = (at + 1) & table.mask) {
-      if (table.entries[at].hash == hash && equal(*table.entries[at].item)) return table.entries[at].item;
+      if (table.entries[at].hash == hash && equal(table.entries[at].item)) return table.entries[at].item;
     }
     return nullptr;
   }
@@ -2881,8 +2883,8 @@ class KeyIndex {
   }
 
   /// The first item that find(hash) would compare: worth a prefetch, no answer.
-  Item* candidate(std::uint64_t hash) const noexcept {
-    return find(hash, [](const Item&) { return true; });
+  void* candidate(std::uint64_t hash) const noexcept {
+    return find(hash, [](const void*) { return true; });
   }
 
   /// Makes insertions of these hashes free of allocation, until something else is inserted.
@@ -2920,7 +2922,7 @@ class KeyIndex {
   }
 
   /// Requires: reserved room.
-  void insert(std::uint64_t hash, Item* item) noexcept {
+  void insert(std::uint64_t hash, void* item) noexcept {
     const Table& table = table_of(hash);
     assert(!segments_[table.segment].is_full());
     place(table.entries, table.mask, {hash, item});
@@ -2929,7 +2931,7 @@ class KeyIndex {
   }
 
   /// Throws what the memory resource throws; strong guarantee.
-  void add(std::uint64_t hash, Item* item) {
+  void add(std::uint64_t hash, void* item) {
     reserve_one(hash);
     insert(hash, item);
   }
@@ -2937,12 +2939,12 @@ class KeyIndex {
   /// Adds the item, unless there is one with this hash for which `equal(other)`; returns that one, or null.
   /// Throws what the memory resource and `equal` throw; strong guarantee.
   template <class Equal>
-  Item* add_if_new(std::uint64_t hash, Item* item, Equal equal) {
+  void* add_if_new(std::uint64_t hash, void* item, Equal equal) {
     reserve_one(hash);
     const Table table = table_of(hash);
     std::size_t at = hash & table.mask;
     for (; table.entries[at].item != nullptr; at = (at + 1) & table.mask) {
-      if (table.entries[at].hash == hash && equal(*table.entries[at].item)) return table.entries[at].item;
+      if (table.entries[at].hash == hash && equal(table.entries[at].item)) return table.entries[at].item;
     }
     table.entries[at] = {hash, item};
     ++segments_[table.segment].used;
@@ -2950,22 +2952,8 @@ class KeyIndex {
     return nullptr;
   }
 
-  /// Adds items in the order of their places, so that memory is walked from the front to the back: a place
-  /// found by chance costs a search of the page tables. Returns an item for which `equal(item, other)` holds
-  /// with one that is there, or null. Requires: `sorted` as large as `items`. Throws what the memory resource
-  /// and `equal` throw.
-  template <class Equal>
-  Item* add_new(std::span<const Hashed<Item>> items, std::span<Hashed<Item>> sorted, Equal equal) {
-    sort_by_place(items, sorted);
-    for (const Entry& added : sorted.first(items.size())) {
-      const auto is_same = [&](const Item& other) { return equal(*added.item, other); };
-      if (add_if_new(added.hash, added.item, is_same) != nullptr) return added.item;
-    }
-    return nullptr;
-  }
-
   /// Requires: the item is in the index with this hash.
-  void erase(std::uint64_t hash, const Item* item) noexcept {
+  void erase(std::uint64_t hash, const void* item) noexcept {
     const Table& table = table_of(hash);
     close_gap(table, static_cast<std::size_t>(&entry_of(table, hash, item) - table.entries));
     --segments_[table.segment].used;
@@ -2973,7 +2961,7 @@ class KeyIndex {
   }
 
   /// Lets `to` stand where `from` stood. Requires: `from` is in the index with this hash.
-  void replace(std::uint64_t hash, const Item* from, Item* to) noexcept {
+  void replace(std::uint64_t hash, const void* from, void* to) noexcept {
     entry_of(table_of(hash), hash, from).item = to;
   }
 
@@ -2981,16 +2969,16 @@ class KeyIndex {
   template <class Visit>
   void for_each(Visit visit) const {
     for (const Segment& segment : segments_)
-      segment.for_each([&](const Entry& entry) { visit(entry.hash, *entry.item); });
+      segment.for_each([&](const Entry& entry) { visit(entry.hash, entry.item); });
   }
 
   /// Gives memory back when less than an eighth of it is in use. Throws what the memory resource throws;
   /// strong guarantee.
   void shrink() {
     if (size_ >= places_ / 8) return;
-    KeyIndex smaller(memory());
-    smaller.reserve(size_, [&](auto visit) { for_each([&](std::uint64_t hash, Item&) { visit(hash); }); });
-    for_each([&](std::uint64_t hash, Item& item) { smaller.insert(hash, &item); });
+    HashIndex smaller(memory());
+    smaller.reserve(size_, [&](auto visit) { for_each([&](std::uint64_t hash, void*) { visit(hash); }); });
+    for_each([&](std::uint64_t hash, void* item) { smaller.insert(hash, item); });
     swap(smaller);
   }
 
@@ -3001,8 +2989,6 @@ class KeyIndex {
   }
 
  private:
-  using Entry = Hashed<Item>;  // item null: free
-
   /// What a search needs of a segment.
   struct Table {
     Entry* entries = nullptr;
@@ -3040,7 +3026,7 @@ class KeyIndex {
   const Table& table_of(std::uint64_t hash) const noexcept { return directory_[number_of(hash)]; }
   Segment& segment_of(std::uint64_t hash) noexcept { return segments_[table_of(hash).segment]; }
 
-  static Entry& entry_of(const Table& table, std::uint64_t hash, const Item* item) noexcept {
+  static Entry& entry_of(const Table& table, std::uint64_t hash, const void* item) noexcept {
     std::size_t at = hash & table.mask;
     while (table.entries[at].item != item) at = (at + 1) & table.mask;
     return table.entries[at];
@@ -3064,15 +3050,6 @@ class KeyIndex {
       }
     }
     entries[gap] = {};
-  }
-
-  // By the highest bits of the hash only.
-  static void sort_by_place(std::span<const Entry> items, std::span<Entry> sorted) noexcept {
-    const auto digit = [](const Entry& entry) { return entry.hash >> 56U; };
-    std::array<std::size_t, 257> starts{};
-    for (const Entry& entry : items) ++starts[digit(entry) + 1];
-    for (std::size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
-    for (const Entry& entry : items) sorted[starts[digit(entry)]++] = entry;
   }
 
   // --- Room
@@ -3173,7 +3150,7 @@ class KeyIndex {
   }
 
   void build(unsigned depth, std::size_t capacity) {
-    KeyIndex made(memory());
+    HashIndex made(memory());
     made.depth_ = depth;
     const std::size_t count = std::size_t{1} << depth;
     made.directory_.reserve(count);
@@ -3193,7 +3170,7 @@ class KeyIndex {
     for (const Segment& segment : segments_) release(segment);
   }
 
-  void swap(KeyIndex& other) noexcept {
+  void swap(HashIndex& other) noexcept {
     directory_.swap(other.directory_);
     segments_.swap(other.segments_);
     std::swap(depth_, other.depth_);
@@ -3211,6 +3188,84 @@ class KeyIndex {
   std::size_t places_ = 0;              // of all segments
   std::uint64_t round_ = 0;             // of reserve()
   std::vector<std::uint64_t> crowded_;  // a hash of each segment with too little room for what is expected
+};
+
+}  // namespace keyfold::detail
+
+#include <span>
+
+namespace keyfold::detail {
+
+/// An item and the hash of its key.
+template <class Item>
+struct Hashed {
+  std::uint64_t hash = 0;
+  Item* item = nullptr;
+};
+
+/// A HashIndex of items of one type. This is what is compiled for each type; the rest is compiled once.
+template <class Item>
+class KeyIndex : HashIndex {
+ public:
+  using HashIndex::bytes;
+  using HashIndex::HashIndex;
+  using HashIndex::prefetch;
+  using HashIndex::presize;
+  using HashIndex::reserve;
+  using HashIndex::reserve_one;
+  using HashIndex::shrink;
+  using HashIndex::size;
+
+  template <class Equal>
+  Item* find(std::uint64_t hash, Equal equal) const {
+    return typed(HashIndex::find(hash, [&](void* item) { return equal(*typed(item)); }));
+  }
+  Item* candidate(std::uint64_t hash) const noexcept { return typed(HashIndex::candidate(hash)); }
+
+  void insert(std::uint64_t hash, Item* item) noexcept { HashIndex::insert(hash, untyped(item)); }
+  void add(std::uint64_t hash, Item* item) { HashIndex::add(hash, untyped(item)); }
+  template <class Equal>
+  Item* add_if_new(std::uint64_t hash, Item* item, Equal equal) {
+    return typed(
+        HashIndex::add_if_new(hash, untyped(item), [&](void* other) { return equal(*typed(other)); }));
+  }
+
+  /// Adds items in the order of their places, so that memory is walked from the front to the back: a place
+  /// found by chance costs a search of the page tables. Returns an item for which `equal(item, other)` holds
+  /// with one that is there, or null. Requires: `sorted` as large as `items`. Throws what the memory resource
+  /// and `equal` throw.
+  template <class Equal>
+  Item* add_new(std::span<const Hashed<Item>> items, std::span<Hashed<Item>> sorted, Equal equal) {
+    sort_by_place(items, sorted);
+    for (const Hashed<Item>& added : sorted.first(items.size())) {
+      const auto is_same = [&](const Item& other) { return equal(*added.item, other); };
+      if (add_if_new(added.hash, added.item, is_same) != nullptr) return added.item;
+    }
+    return nullptr;
+  }
+
+  void erase(std::uint64_t hash, const Item* item) noexcept { HashIndex::erase(hash, item); }
+  void replace(std::uint64_t hash, const Item* from, Item* to) noexcept {
+    HashIndex::replace(hash, from, untyped(to));
+  }
+
+  template <class Visit>
+  void for_each(Visit visit) const {
+    HashIndex::for_each([&](std::uint64_t hash, void* item) { visit(hash, *typed(item)); });
+  }
+
+ private:
+  static Item* typed(void* item) noexcept { return static_cast<Item*>(item); }
+  static void* untyped(Item* item) noexcept { return const_cast<void*>(static_cast<const void*>(item)); }
+
+  // By the highest bits of the hash only.
+  static void sort_by_place(std::span<const Hashed<Item>> items, std::span<Hashed<Item>> sorted) noexcept {
+    const auto digit = [](const Hashed<Item>& entry) { return entry.hash >> 56U; };
+    std::array<std::size_t, 257> starts{};
+    for (const Hashed<Item>& entry : items) ++starts[digit(entry) + 1];
+    for (std::size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
+    for (const Hashed<Item>& entry : items) sorted[starts[digit(entry)]++] = entry;
+  }
 };
 
 }  // namespace keyfold::detail
@@ -3620,6 +3675,24 @@ class LogBlock {
     return add(kind, version, older);
   }
 
+  // The same in any order, each entry at its place: `place` counts alignments from the front of the block. No
+  // entry is part of the block before close().
+
+  Entry* put(std::size_t place, LogKind kind, Version version, Entry* older) noexcept {
+    return ::new (memory_.data() + place * Entry::alignment) Entry(kind, version, older);
+  }
+  Entry* put(std::size_t place, LogKind kind, Version version, Entry* older, Holder<Row>&& before) noexcept {
+    std::byte* const at = memory_.data() + place * Entry::alignment;
+    ::new (at + Entry::before_offset) Holder<Row>(std::move(before));
+    return ::new (at) Entry(kind, version, older);
+  }
+  /// Requires: so many entries stand in a row.
+  void close(const EntryCounts& counts) noexcept {
+    used_ = counts.bare * Entry::bare_size + counts.images * Entry::image_size;
+    bare_ = counts.bare;
+    assert(used_ <= bytes());
+  }
+
   const Entry* first() const noexcept { return used_ == 0 ? nullptr : entry_at(0); }
   Entry* first() noexcept { return used_ == 0 ? nullptr : entry_at(0); }
   const Entry* next(const Entry* entry) const noexcept { return next(const_cast<Entry*>(entry)); }
@@ -3643,6 +3716,199 @@ class LogBlock {
   ArenaBlock memory_;
   std::size_t used_ = 0;
   std::size_t bare_ = 0;  // entries without a before image
+};
+
+}  // namespace keyfold::detail
+
+// detail/node_pool
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define KEYFOLD_ASAN
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define KEYFOLD_ASAN
+#endif
+#if defined(KEYFOLD_ASAN)
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace keyfold::detail {
+
+/// Whether AddressSanitizer is to report accesses: a row that is gone is not to be read, though its cell is
+/// still there.
+inline void forbid([[maybe_unused]] const void* memory, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(KEYFOLD_ASAN)
+  __asan_poison_memory_region(memory, bytes);
+#endif
+}
+inline void allow([[maybe_unused]] const void* memory, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(KEYFOLD_ASAN)
+  __asan_unpoison_memory_region(memory, bytes);
+#endif
+}
+
+/// Cells of one size, for the nodes of a container. They lie side by side in chunks that grow with the pool.
+/// A chunk without a used cell is given back, unless cells are being taken from it.
+///
+/// A chunk consists of pages with a pointer to the chunk at their front, so that a cell finds its chunk by
+/// its address. The free cells of a chunk are a list.
+class NodePool {
+ public:
+  NodePool(std::pmr::memory_resource& memory, std::size_t cell_size, std::size_t alignment) noexcept
+      : memory_(&memory), cell_(cell_size), alignment_(alignment) {
+    page_ = std::bit_ceil(std::max(smallest_page, round_up(sizeof(Chunk)) + cell_ * least_cells));
+    assert(cell_ >= sizeof(Free) && alignment_ >= alignof(Free));
+  }
+  NodePool(const NodePool&) = delete;
+  NodePool& operator=(const NodePool&) = delete;
+  ~NodePool() {
+    if (current_ != nullptr) release(current_);
+  }
+
+  /// Throws what the memory resource throws.
+  void* allocate() {
+    if (current_ == nullptr || !current_->has_room()) next_chunk();
+    ++current_->used;
+    if (Free* cell = current_->free; cell != nullptr) {
+      detail::allow(cell, cell_);
+      current_->free = cell->next;
+      return cell;
+    }
+    std::byte* cell = current_->fresh;
+    current_->fresh += cell_;
+    if (static_cast<std::size_t>(current_->page_end - current_->fresh) < cell_)
+      open_page(*current_, sizeof(Chunk*));
+    return cell;
+  }
+
+  void deallocate(void* cell) noexcept {
+    Chunk* chunk = *reinterpret_cast<Chunk**>(reinterpret_cast<std::uintptr_t>(cell) & ~(page_ - 1));
+    const bool had_room = chunk->has_room();
+    chunk->free = ::new (cell) Free{chunk->free};
+    detail::forbid(cell, cell_);
+    --chunk->used;
+    if (chunk == current_) return;
+    if (!had_room) link(chunk);
+    if (chunk->used == 0) {
+      unlink(chunk);
+      release(chunk);
+    }
+  }
+
+  std::size_t cell_size() const noexcept { return cell_; }
+  std::pmr::memory_resource& memory() const noexcept { return *memory_; }
+
+  /// Of all chunks.
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  struct Free {
+    Free* next;
+  };
+
+  struct Chunk {
+    bool has_room() const noexcept { return free != nullptr || fresh != nullptr; }
+
+    Chunk* self = this;  // as at the front of every page
+    std::size_t size;
+    Stretch pages;                  // that no cell was taken from yet
+    std::byte* fresh = nullptr;     // the next cell of a page that was never used; null: no page is left
+    std::byte* page_end = nullptr;  // of its page
+    Free* free = nullptr;
+    std::size_t used = 0;
+    Chunk* previous = nullptr;  // in the list of those with room
+    Chunk* next = nullptr;
+  };
+
+  static constexpr std::size_t smallest_page = 4096;
+  static constexpr std::size_t least_cells = 8;
+  static constexpr std::size_t largest_chunk = std::size_t{1024} * 1024;
+
+  std::size_t round_up(std::size_t bytes) const noexcept {
+    return (bytes + alignment_ - 1) / alignment_ * alignment_;
+  }
+
+  void next_chunk() {
+    Chunk* next = with_room_;
+    if (next != nullptr) {
+      unlink(next);
+    } else {
+      const std::size_t size = std::clamp(std::bit_floor(bytes_ | 1U), page_, std::max(page_, largest_chunk));
+      auto* memory = static_cast<std::byte*>(memory_->allocate(size, page_));
+      next = ::new (memory) Chunk{.size = size, .pages = Stretch(memory, memory + size)};
+      open_page(*next, sizeof(Chunk));
+      bytes_ += size;
+    }
+    current_ = next;  // the old one is full
+  }
+
+  void open_page(Chunk& chunk, std::size_t header) noexcept {
+    std::byte* page = chunk.pages.take(page_, 1);
+    chunk.fresh = chunk.page_end = nullptr;
+    if (page == nullptr) return;
+    if (page != reinterpret_cast<std::byte*>(&chunk)) ::new (page) Chunk*(&chunk);
+    chunk.fresh = page + round_up(header);
+    chunk.page_end = page + page_;
+  }
+
+  void link(Chunk* chunk) noexcept {
+    chunk->previous = nullptr;
+    chunk->next = with_room_;
+    if (with_room_ != nullptr) with_room_->previous = chunk;
+    with_room_ = chunk;
+  }
+  void unlink(Chunk* chunk) noexcept {
+    (chunk->previous != nullptr ? chunk->previous->next : with_room_) = chunk->next;
+    if (chunk->next != nullptr) chunk->next->previous = chunk->previous;
+  }
+
+  void release(Chunk* chunk) noexcept {
+    bytes_ -= chunk->size;
+    detail::allow(chunk, chunk->size);
+    memory_->deallocate(chunk, chunk->size, page_);
+  }
+
+  std::pmr::memory_resource* memory_;
+  std::size_t cell_;
+  std::size_t alignment_;
+  std::size_t page_;
+  Chunk* current_ = nullptr;    // that cells are taken from; it is in no list
+  Chunk* with_room_ = nullptr;  // others
+  std::size_t bytes_ = 0;
+};
+
+/// Takes single nodes from a pool and arrays, such as those of buckets, from where the pool has its memory.
+template <class T>
+class PoolAllocator {
+ public:
+  using value_type = T;
+
+  explicit PoolAllocator(NodePool& pool) noexcept : pool_(&pool) {}
+  template <class Other>
+  PoolAllocator(const PoolAllocator<Other>& other) noexcept : pool_(&other.pool()) {}
+
+  T* allocate(std::size_t count) {
+    if (is_node(count)) return static_cast<T*>(pool_->allocate());
+    if (count > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_array_new_length();
+    return static_cast<T*>(pool_->memory().allocate(count * sizeof(T), alignof(T)));
+  }
+  void deallocate(T* memory, std::size_t count) noexcept {
+    if (is_node(count)) return pool_->deallocate(memory);
+    pool_->memory().deallocate(memory, count * sizeof(T), alignof(T));
+  }
+
+  NodePool& pool() const noexcept { return *pool_; }
+
+  template <class Other>
+  bool operator==(const PoolAllocator<Other>& other) const noexcept {
+    return pool_ == &other.pool();
+  }
+
+ private:
+  bool is_node(std::size_t count) const noexcept { return count * sizeof(T) == pool_->cell_size(); }
+
+  NodePool* pool_;
 };
 
 }  // namespace keyfold::detail
@@ -3783,9 +4049,14 @@ template <class Row>
 class CommitLog {
  public:
   using Record = CommitRecord<Row>;
+  static constexpr std::size_t records_together =
+      std::max<std::size_t>(512 / sizeof(Record), 1);  // as libstdc++ has them in a deque
 
   CommitLog(const KeyFunctions<Row>& key_functions, std::pmr::memory_resource& memory)
-      : key(key_functions), arena(memory) {}
+      : key(key_functions),
+        arena(memory),
+        record_pool(memory, records_together * sizeof(Record), alignof(Record)),
+        records(PoolAllocator<Record>(record_pool)) {}
 
   bool empty() const noexcept { return records.empty(); }
   Version latest() const noexcept { return empty() ? 0 : records.back().version; }
@@ -3827,9 +4098,11 @@ class CommitLog {
 
   const KeyFunctions<Row>& key;
   Arena arena;
-  std::shared_ptr<TableReaders> readers;  // of a table that is shared, else null
+  std::shared_ptr<TableReaders> readers;                       // of a table that is shared, else null
   std::vector<std::shared_ptr<const std::string>> operations;  // where those of loaded commits are stored
-  std::deque<Record> records;          // ascending; a deque: they keep their address while others come and go
+  NodePool record_pool;
+  std::deque<Record, PoolAllocator<Record>>
+      records;                         // ascending; a deque: they keep their address while others come and go
   std::vector<LogBlock<Row>> retired;  // ascending: blocks of expired versions that pinned ones may need
   Version oldest = 0;
   std::vector<Version> pinned;  // tagged versions before `oldest`, ascending
@@ -4026,19 +4299,24 @@ enum class Outcome : std::uint8_t {
 /// What a write will do to one row.
 template <class Row>
 struct Planned {
+  // Not defaulted: std::vector would have all of it zeroed first, and GCC does that with `rep stos`.
+  Planned() noexcept {}
+
   const Slot<Row>* slot = nullptr;   // the row it acts on; null for an insert
   std::optional<Holder<Row>> after;  // the row it leaves behind: insert and update
   Position position = no_position;   // of the source row
   std::uint32_t clause = 0;          // that fired, by its number in the rule
   Outcome outcome = Outcome::seen;
-  bool key_known = false;  // an update keeps its key; an insert has a valid one, with `hash`, that no row has
+  // An update keeps its key; an insert has a valid one, with `hash`, that no row has.
+  bool key_known : 1 = false;
 
   // Filled in by validate():
-  bool rekeyed = false;    // an update that changes the primary key
-  bool relinked = false;   // an update that changes the key of an index: it needs a slot of its own
-  bool replaced = false;   // another row arrives at the key that this one leaves
-  std::uint32_t turn = 0;  // the number of its KeyTurn, from 1; 0: it has none
-  std::uint64_t hash = 0;  // of the key it arrives at or keeps; for an erase, of the one it leaves
+  bool rekeyed : 1 = false;     // an update that changes the primary key
+  bool relinked : 1 = false;    // an update that changes the key of an index: it needs a slot of its own
+  bool replaced : 1 = false;    // another row arrives at the key that this one leaves
+  std::uint32_t turn = 0;       // the number of its KeyTurn, from 1; 0: it has none
+  std::uint32_t log_place = 0;  // where its entry begins in the block of the commit
+  std::uint64_t hash = 0;       // of the key it arrives at or keeps; for an erase, of the one it leaves
 
   // Filled in by apply():
   const Slot<Row>* fresh = nullptr;  // the slot made for it
@@ -4062,12 +4340,18 @@ struct KeyTurn {
   LogEntry<Row>* arrived = nullptr;  // its entry at the key it arrives at
 };
 
+/// What a plan lies in, for one plan after the other.
+template <class Row>
+struct PlanMemory {
+  std::vector<Planned<Row>> entries;
+  std::vector<std::uint32_t> steps;
+};
+
 /// What a plan needs room for.
 struct PlanCounts {
   std::size_t images = 0;      // rows that go to history
   std::size_t arrivals = 0;    // at a key
   std::size_t departures = 0;  // from a key
-  std::size_t slots = 0;       // that are new
 };
 
 /// A write that is worked out but not carried out: at most one entry for each target row. Everything that can
@@ -4079,14 +4363,17 @@ struct PlanCounts {
 template <class Row>
 class Plan {
  public:
-  /// `spare`: where an empty vector may lie for the entries, and lies again afterwards.
-  Plan(std::uint32_t epoch, std::vector<Planned<Row>>& spare) noexcept
-      : entries(std::exchange(spare, {})), epoch_(epoch), spare_(spare) {}
+  Plan(std::uint32_t epoch, PlanMemory<Row>& memory) noexcept
+      : entries(memory.entries), epoch_(epoch), steps_(memory.steps) {
+    assert(entries.empty());
+  }
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
   ~Plan() {
     entries.clear();
-    if (entries.capacity() * sizeof(Planned<Row>) <= most_spare) spare_.swap(entries);
+    if (entries.capacity() * sizeof(Planned<Row>) <= most_kept) return;
+    std::vector<Planned<Row>>().swap(entries);
+    std::vector<std::uint32_t>().swap(steps_);
   }
 
   /// The entry for this row, or null. The epoch in the mark saves looking at the entries for rows not
@@ -4174,6 +4461,46 @@ class Plan {
     return entry.rekeyed ? turns[entry.turn - 1].hash_before : entry.hash;
   }
 
+  /// Sorts out what there is to do, and where in the log it goes. Loops over entries of one kind have no
+  /// branch that a processor would have to guess for each row, and neither has this.
+  void set_out() {
+    using Entry = LogEntry<Row>;
+    if (steps_.size() < entries.size()) steps_.resize(entries.size());
+    std::size_t front = 0;
+    std::size_t back = entries.size();
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      Planned<Row>& entry = entries[i];
+      const std::size_t image = entry.outcome >= Outcome::update ? 1U : 0U;
+      const std::size_t arrival = entry.arrives_at_key() ? 1U : 0U;
+      const std::size_t slot = entry.needs_slot() ? 1U : 0U;
+      entry.log_place = static_cast<std::uint32_t>(place);
+      place += image * Entry::image_size / Entry::alignment + arrival * Entry::bare_size / Entry::alignment;
+      counts.images += image;
+      counts.arrivals += arrival;
+      counts.departures += entry.leaves_key() ? 1U : 0U;
+      steps_[front] = static_cast<std::uint32_t>(i);
+      front += slot;
+      steps_[back - 1] = static_cast<std::uint32_t>(i);
+      back -= image & ~slot;
+    }
+    if (place > std::numeric_limits<std::uint32_t>::max())
+      throw std::length_error("keyfold: one write may move at most 32 GiB to history");
+    placed_ = front;
+    others_ = entries.size() - back;
+  }
+
+  /// The entries that need a slot, in order. Requires: set_out().
+  auto placed() {
+    return std::span(steps_).first(placed_) |
+           std::views::transform([this](std::uint32_t number) -> Planned<Row>& { return entries[number]; });
+  }
+  /// The other entries that change something, in reverse order. Requires: set_out().
+  auto others() {
+    return std::span(steps_).subspan(entries.size() - others_, others_) |
+           std::views::transform([this](std::uint32_t number) -> Planned<Row>& { return entries[number]; });
+  }
+
   /// Whether each source row is counted once: an identity of every write that matches by key.
   bool source_rows_add_up() const noexcept {
     return metrics.source_rows == metrics.inserted + metrics.matched_updated + metrics.matched_deleted +
@@ -4181,7 +4508,7 @@ class Plan {
                                       metrics.dropped_late + extra_erasers;
   }
 
-  std::vector<Planned<Row>> entries;
+  std::vector<Planned<Row>>& entries;
   std::vector<KeyTurn<Row>> turns;
   PlanCounts counts;                          // by validate()
   std::unique_ptr<SequenceUpdate> sequences;  // what apply_changes() is to remember; may be null
@@ -4189,10 +4516,14 @@ class Plan {
   std::size_t extra_erasers = 0;  // further source rows that fired an unconditional erase() on an erased row
 
  private:
-  static constexpr std::size_t most_spare = std::size_t{256} * 1024;  // bytes
+  static constexpr std::size_t most_kept = std::size_t{256} * 1024;  // bytes
 
   std::uint32_t epoch_;
-  std::vector<Planned<Row>>& spare_;
+  // Numbers of entries: from the front those of placed(), and back from the place of the last entry the
+  // others.
+  std::vector<std::uint32_t>& steps_;
+  std::size_t placed_ = 0;
+  std::size_t others_ = 0;
 };
 
 template <class Row>
@@ -4630,199 +4961,6 @@ std::vector<Constraint> constraints_of(const Checks<Row>& checks) {
 
 }  // namespace keyfold::detail
 
-// detail/node_pool
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define KEYFOLD_ASAN
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define KEYFOLD_ASAN
-#endif
-#if defined(KEYFOLD_ASAN)
-#include <sanitizer/asan_interface.h>
-#endif
-
-namespace keyfold::detail {
-
-/// Whether AddressSanitizer is to report accesses: a row that is gone is not to be read, though its cell is
-/// still there.
-inline void forbid([[maybe_unused]] const void* memory, [[maybe_unused]] std::size_t bytes) noexcept {
-#if defined(KEYFOLD_ASAN)
-  __asan_poison_memory_region(memory, bytes);
-#endif
-}
-inline void allow([[maybe_unused]] const void* memory, [[maybe_unused]] std::size_t bytes) noexcept {
-#if defined(KEYFOLD_ASAN)
-  __asan_unpoison_memory_region(memory, bytes);
-#endif
-}
-
-/// Cells of one size, for the nodes of a container. They lie side by side in chunks that grow with the pool.
-/// A chunk without a used cell is given back, unless cells are being taken from it.
-///
-/// A chunk consists of pages with a pointer to the chunk at their front, so that a cell finds its chunk by
-/// its address. The free cells of a chunk are a list.
-class NodePool {
- public:
-  NodePool(std::pmr::memory_resource& memory, std::size_t cell_size, std::size_t alignment) noexcept
-      : memory_(&memory), cell_(cell_size), alignment_(alignment) {
-    page_ = std::bit_ceil(std::max(smallest_page, round_up(sizeof(Chunk)) + cell_ * least_cells));
-    assert(cell_ >= sizeof(Free) && alignment_ >= alignof(Free));
-  }
-  NodePool(const NodePool&) = delete;
-  NodePool& operator=(const NodePool&) = delete;
-  ~NodePool() {
-    if (current_ != nullptr) release(current_);
-  }
-
-  /// Throws what the memory resource throws.
-  void* allocate() {
-    if (current_ == nullptr || !current_->has_room()) next_chunk();
-    ++current_->used;
-    if (Free* cell = current_->free; cell != nullptr) {
-      detail::allow(cell, cell_);
-      current_->free = cell->next;
-      return cell;
-    }
-    std::byte* cell = current_->fresh;
-    current_->fresh += cell_;
-    if (static_cast<std::size_t>(current_->page_end - current_->fresh) < cell_)
-      open_page(*current_, sizeof(Chunk*));
-    return cell;
-  }
-
-  void deallocate(void* cell) noexcept {
-    Chunk* chunk = *reinterpret_cast<Chunk**>(reinterpret_cast<std::uintptr_t>(cell) & ~(page_ - 1));
-    const bool had_room = chunk->has_room();
-    chunk->free = ::new (cell) Free{chunk->free};
-    detail::forbid(cell, cell_);
-    --chunk->used;
-    if (chunk == current_) return;
-    if (!had_room) link(chunk);
-    if (chunk->used == 0) {
-      unlink(chunk);
-      release(chunk);
-    }
-  }
-
-  std::size_t cell_size() const noexcept { return cell_; }
-  std::pmr::memory_resource& memory() const noexcept { return *memory_; }
-
-  /// Of all chunks.
-  std::size_t bytes() const noexcept { return bytes_; }
-
- private:
-  struct Free {
-    Free* next;
-  };
-
-  struct Chunk {
-    bool has_room() const noexcept { return free != nullptr || fresh != nullptr; }
-
-    Chunk* self = this;  // as at the front of every page
-    std::size_t size;
-    Stretch pages;                  // that no cell was taken from yet
-    std::byte* fresh = nullptr;     // the next cell of a page that was never used; null: no page is left
-    std::byte* page_end = nullptr;  // of its page
-    Free* free = nullptr;
-    std::size_t used = 0;
-    Chunk* previous = nullptr;  // in the list of those with room
-    Chunk* next = nullptr;
-  };
-
-  static constexpr std::size_t smallest_page = 4096;
-  static constexpr std::size_t least_cells = 8;
-  static constexpr std::size_t largest_chunk = std::size_t{1024} * 1024;
-
-  std::size_t round_up(std::size_t bytes) const noexcept {
-    return (bytes + alignment_ - 1) / alignment_ * alignment_;
-  }
-
-  void next_chunk() {
-    Chunk* next = with_room_;
-    if (next != nullptr) {
-      unlink(next);
-    } else {
-      const std::size_t size = std::clamp(std::bit_floor(bytes_ | 1U), page_, std::max(page_, largest_chunk));
-      auto* memory = static_cast<std::byte*>(memory_->allocate(size, page_));
-      next = ::new (memory) Chunk{.size = size, .pages = Stretch(memory, memory + size)};
-      open_page(*next, sizeof(Chunk));
-      bytes_ += size;
-    }
-    current_ = next;  // the old one is full
-  }
-
-  void open_page(Chunk& chunk, std::size_t header) noexcept {
-    std::byte* page = chunk.pages.take(page_, 1);
-    chunk.fresh = chunk.page_end = nullptr;
-    if (page == nullptr) return;
-    if (page != reinterpret_cast<std::byte*>(&chunk)) ::new (page) Chunk*(&chunk);
-    chunk.fresh = page + round_up(header);
-    chunk.page_end = page + page_;
-  }
-
-  void link(Chunk* chunk) noexcept {
-    chunk->previous = nullptr;
-    chunk->next = with_room_;
-    if (with_room_ != nullptr) with_room_->previous = chunk;
-    with_room_ = chunk;
-  }
-  void unlink(Chunk* chunk) noexcept {
-    (chunk->previous != nullptr ? chunk->previous->next : with_room_) = chunk->next;
-    if (chunk->next != nullptr) chunk->next->previous = chunk->previous;
-  }
-
-  void release(Chunk* chunk) noexcept {
-    bytes_ -= chunk->size;
-    detail::allow(chunk, chunk->size);
-    memory_->deallocate(chunk, chunk->size, page_);
-  }
-
-  std::pmr::memory_resource* memory_;
-  std::size_t cell_;
-  std::size_t alignment_;
-  std::size_t page_;
-  Chunk* current_ = nullptr;    // that cells are taken from; it is in no list
-  Chunk* with_room_ = nullptr;  // others
-  std::size_t bytes_ = 0;
-};
-
-/// Takes single nodes from a pool and arrays, such as those of buckets, from where the pool has its memory.
-template <class T>
-class PoolAllocator {
- public:
-  using value_type = T;
-
-  explicit PoolAllocator(NodePool& pool) noexcept : pool_(&pool) {}
-  template <class Other>
-  PoolAllocator(const PoolAllocator<Other>& other) noexcept : pool_(&other.pool()) {}
-
-  T* allocate(std::size_t count) {
-    if (is_node(count)) return static_cast<T*>(pool_->allocate());
-    if (count > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_array_new_length();
-    return static_cast<T*>(pool_->memory().allocate(count * sizeof(T), alignof(T)));
-  }
-  void deallocate(T* memory, std::size_t count) noexcept {
-    if (is_node(count)) return pool_->deallocate(memory);
-    pool_->memory().deallocate(memory, count * sizeof(T), alignof(T));
-  }
-
-  NodePool& pool() const noexcept { return *pool_; }
-
-  template <class Other>
-  bool operator==(const PoolAllocator<Other>& other) const noexcept {
-    return pool_ == &other.pool();
-  }
-
- private:
-  bool is_node(std::size_t count) const noexcept { return count == 1 && sizeof(T) == pool_->cell_size(); }
-
-  NodePool* pool_;
-};
-
-}  // namespace keyfold::detail
-
 // detail/subscribers
 
 #include <atomic>
@@ -5203,7 +5341,7 @@ struct Core {
 
   Version version() const noexcept { return log->latest(); }
 
-  Plan<Row> new_plan() noexcept { return Plan<Row>(++epoch, spare_entries); }
+  Plan<Row> new_plan() noexcept { return Plan<Row>(++epoch, plan_memory); }
 
   /// The newest change of a key that no row has, or null.
   template <class Key>
@@ -5235,8 +5373,8 @@ struct Core {
   std::uint64_t sequences_changed = 0;  // how often
   std::uint64_t next_order = 0;
   std::uint32_t epoch = 0;
-  std::vector<Planned<Row>> spare_entries;  // see Plan
-  CommitJournal<Row>* journal = nullptr;    // of a store, which owns it
+  PlanMemory<Row> plan_memory;
+  CommitJournal<Row>* journal = nullptr;  // of a store, which owns it
   bool writing = false;
 };
 
@@ -9609,7 +9747,6 @@ class MergeActions {
         plan_.touch(slot);  // anew if it was only seen so far, so that changes keep the order of the source
     entry.position = position;
     entry.clause = number;
-    detail::prefetch_to_write(slot.newest);  // apply() links it to the next change
     return entry;
   }
 
@@ -10378,6 +10515,45 @@ class MergePlanner : MergeActions<CoreType> {
 
 // detail/validate
 
+// detail/hash_sieve
+
+namespace keyfold::detail {
+
+/// Tells most of many hashes apart, by one bit in 16 for each: what `is_alone` equals no other that was
+/// added. Few are not, unless they are equal. Many times smaller than a hash table, and read without
+/// guessing.
+class HashSieve {
+ public:
+  /// For so many hashes. Throws std::bad_alloc.
+  explicit HashSieve(std::size_t count)
+      : cells_(count < 2 ? 0 : std::bit_ceil(count * bits_for_each / bits + 1)) {}
+
+  void add(std::uint64_t hash) noexcept {
+    if (cells_.empty()) return;
+    Cell& cell = cells_[number_of(hash)];
+    cell.twice |= cell.once & bit_of(hash);
+    cell.once |= bit_of(hash);
+  }
+  bool is_alone(std::uint64_t hash) const noexcept {
+    return cells_.empty() || (cells_[number_of(hash)].twice & bit_of(hash)) == 0;
+  }
+
+ private:
+  struct Cell {
+    std::uint64_t once = 0;
+    std::uint64_t twice = 0;
+  };
+  static constexpr std::size_t bits = 64;
+  static constexpr std::size_t bits_for_each = 16;
+
+  std::size_t number_of(std::uint64_t hash) const noexcept { return (hash / bits) & (cells_.size() - 1); }
+  static std::uint64_t bit_of(std::uint64_t hash) noexcept { return std::uint64_t{1} << (hash % bits); }
+
+  std::vector<Cell> cells_;
+};
+
+}  // namespace keyfold::detail
+
 /// The last step of planning: works out which keys the planned rows leave and arrive at, and checks that the
 /// table as it will be is legal. Only the final state counts, so swaps, chains and freed keys pass in any
 /// order of rows.
@@ -10398,17 +10574,17 @@ class UniqueCheck {
   using Row = typename CoreType::RowType;
   using Entry = Planned<Row>;
 
-  explicit UniqueCheck(std::size_t arrivals) : alone_(arrivals == 1) {
-    if (!alone_) arrived_.presize(arrivals);
-  }
+  /// `expected`: so many are not alone, roughly.
+  explicit UniqueCheck(std::size_t expected = 0) noexcept : expected_(expected) {}
 
-  /// A row arrives at its key. `holders(key, hash, visit)` visits the rows of the table that hold it now, and
-  /// `leaves(entry)` tells whether a planned entry gives its key up.
+  /// A row arrives at its key. `alone`: no other arrives there. `holders(key, hash, visit)` visits the rows
+  /// of the table that hold it now, and `leaves(entry)` tells whether a planned entry gives its key up.
   template <class Holders, class Leaves>
-  void arrive(Plan<Row>& plan, Entry& entry, std::uint64_t hash, Holders holders, Leaves leaves) {
+  void arrive(Plan<Row>& plan, Entry& entry, std::uint64_t hash, bool alone, Holders holders, Leaves leaves) {
     const auto key = Parts::of(entry.after->get());
-    if (!alone_) {
-      const Entry* other = arrived_.add_if_new(hash, &entry, [&](const Entry& arrived) {
+    if (!alone) {
+      if (!arrived_) arrived_.emplace().presize(expected_);
+      const Entry* other = arrived_->add_if_new(hash, &entry, [&](const Entry& arrived) {
         return detail::equal_values(Parts::of(arrived.after->get()), key);
       });
       if (other != nullptr) refuse(*other, entry);
@@ -10460,8 +10636,8 @@ class UniqueCheck {
     }
   }
 
-  bool alone_;  // nothing arrives beside it
-  KeyIndex<const Entry> arrived_;
+  std::size_t expected_;
+  std::optional<KeyIndex<const Entry>> arrived_;  // those that are not alone
 };
 
 template <class CoreType>
@@ -10474,20 +10650,18 @@ class Validator {
   Validator(const CoreType& core, Plan<Row>& plan) : core_(core), plan_(plan) {}
 
   void run() {
-    PlanCounts& counts = plan_.counts;
     for (Entry& entry : plan_.entries) {
-      find_keys(entry);
-      counts.images += entry.outcome == Outcome::update || entry.outcome == Outcome::erase ? 1U : 0U;
-      counts.arrivals += entry.arrives_at_key() ? 1U : 0U;
-      counts.departures += entry.leaves_key() ? 1U : 0U;
-      counts.slots += entry.needs_slot() ? 1U : 0U;
+      if (has_indexes || !entry.key_known) find_keys(entry);
     }
-    if (counts.arrivals != 0) check_primary(counts.arrivals);
+    plan_.set_out();
+    if (plan_.counts.arrivals != 0) check_primary();
     check_secondaries(std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
     if (!core_.checks.empty()) check_constraints();
   }
 
  private:
+  static constexpr bool has_indexes = std::tuple_size_v<typename CoreType::Indexes> != 0;
+
   template <std::size_t N>
   using SpecAt = std::tuple_element_t<N, typename CoreType::Indexes>;
 
@@ -10530,18 +10704,23 @@ class Validator {
     return (moves_in_index<SpecAt<N>>(before, after) || ...);
   }
 
-  void check_primary(std::size_t arrivals) {
-    UniqueCheck<CoreType, KeyParts> check(arrivals);
+  void check_primary() {
+    UniqueCheck<CoreType, KeyParts> check;
     const auto holders = [this](const auto& key, std::uint64_t hash, const auto& visit) {
       if (const auto* holder = core_.find(key, hash)) visit(*holder);
     };
     const auto leaves = [](const Entry& planned) { return planned.leaves_key(); };
     constexpr std::size_t ahead = 16;
-    for (std::size_t i = 0; i < plan_.entries.size(); ++i) {
-      if (i + ahead < plan_.entries.size()) prefetch(plan_.entries[i + ahead]);
-      Entry& entry = plan_.entries[i];
+    const auto placed = plan_.placed();
+    HashSieve arrivals(plan_.counts.arrivals);
+    for (const Entry& entry : placed) {
+      if (entry.arrives_at_key()) arrivals.add(entry.hash);
+    }
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+      if (i + ahead < placed.size()) prefetch(placed[i + ahead]);
+      Entry& entry = placed[i];
       if (!entry.arrives_at_key()) continue;
-      check.arrive(plan_, entry, entry.hash, holders, leaves);
+      check.arrive(plan_, entry, entry.hash, arrivals.is_alone(entry.hash), holders, leaves);
       if (core_.graves.size() != 0) find_grave(entry);
     }
   }
@@ -10580,7 +10759,7 @@ class Validator {
         if (!entry.leaves_row() || detail::has_empty_part(Parts::of(entry.after->get()))) continue;
         if (entry.outcome == Outcome::update && !moves_in_index<Spec>(entry.slot->get(), entry.after->get()))
           continue;
-        check.arrive(plan_, entry, detail::hash_of(Parts::of(entry.after->get())), holders, leaves);
+        check.arrive(plan_, entry, detail::hash_of(Parts::of(entry.after->get())), false, holders, leaves);
       }
     }
   }
@@ -10656,7 +10835,7 @@ class Applier {
     number_apps(note.once);
     record(note, LogBlock<Row>(core_.log->arena, counts.arrivals, counts.images));
     core_.keys.reserve(counts.arrivals, [this](auto visit) {
-      for (const Entry& entry : plan_.entries) {
+      for (const Entry& entry : plan_.placed()) {
         if (entry.arrives_at_key()) visit(entry.hash);
       }
     });
@@ -10665,36 +10844,33 @@ class Applier {
         if (entry.leaves_key()) visit(plan_.hash_before(entry));
       }
     });
-    if (counts.slots != 0) {
-      for (Entry& entry : plan_.entries) {
-        if (entry.needs_slot()) entry.fresh = detail::add_slot(core_, std::move(*entry.after));
-      }
-    }
+    for (Entry& entry : plan_.placed()) entry.fresh = detail::add_slot(core_, std::move(*entry.after));
     if (core_.journal != nullptr) core_.journal->commit(*made_, note.once, plan_);
   }
 
   void publish() noexcept {
     published_ = true;
     for (const Numbered& numbered : numbered_) numbered.app->second = numbered.number;
-    for (std::size_t i = 0; i < plan_.entries.size(); ++i) {
-      prefetch_slot(i + 2 * prefetch_distance);
-      prefetch(i + prefetch_distance);
-      Entry& entry = plan_.entries[i];
-      switch (entry.outcome) {
-        case Outcome::insert:
-          arrive(entry, LogKind::insert, core_.next_order++);
-          break;
-        case Outcome::update:
-          entry.needs_slot() ? replace(entry) : update_in_place(entry);
-          break;
-        case Outcome::erase:
-          leave(entry, LogKind::erase);
-          break;
-        case Outcome::seen:
-        case Outcome::unchanged:
-          break;
+    const auto placed = plan_.placed();
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+      if (i + prefetch_distance < placed.size()) core_.keys.prefetch(placed[i + prefetch_distance].hash);
+      Entry& entry = placed[i];
+      if (entry.outcome == Outcome::insert) {
+        arrive(entry, entry.log_place, LogKind::insert, core_.next_order++);
+      } else {
+        replace(entry);
       }
     }
+    const auto others = plan_.others();
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      if (i + 2 * prefetch_distance < others.size())
+        detail::prefetch_object(*others[i + 2 * prefetch_distance].slot);
+      if (i + prefetch_distance < others.size())
+        detail::prefetch_to_write(others[i + prefetch_distance].slot->newest);
+      Entry& entry = others[i];
+      entry.outcome == Outcome::update ? update_in_place(entry) : leave(entry, LogKind::erase);
+    }
+    block().close({plan_.counts.arrivals, plan_.counts.images});
     for (const KeyTurn<Row>& turn : plan_.turns) {
       if (turn.frees_key != nullptr) turn.arrived->older = plan_.turns[turn.frees_key->turn - 1].left;
     }
@@ -10713,20 +10889,6 @@ class Applier {
     std::uint64_t number;
   };
 
-  void prefetch_slot(std::size_t i) const noexcept {
-    if (i < plan_.entries.size() && plan_.entries[i].slot != nullptr)
-      detail::prefetch_object(*plan_.entries[i].slot);
-  }
-
-  // Cold memory that is written to: the link from the last change of a row to its next one, and the place of
-  // a new key in the index.
-  void prefetch(std::size_t i) const noexcept {
-    if (i >= plan_.entries.size()) return;
-    const Entry& entry = plan_.entries[i];
-    if (entry.slot != nullptr) detail::prefetch_to_write(entry.slot->newest);
-    if (entry.arrives_at_key()) core_.keys.prefetch(entry.hash);
-  }
-
   void number_apps(const std::vector<AppNumber>& once) {
     numbered_.reserve(once.size());
     for (const AppNumber& next : once) {
@@ -10739,13 +10901,15 @@ class Applier {
     auto& records = core_.log->records;
     Timestamp time = note.timestamp ? *note.timestamp : core_.options.clock();
     if (!records.empty()) time = std::max(time, detail::tick_after(records.back().timestamp));
-    made_ = &records.emplace_back(CommitRecord<Row>{.version = core_.version() + 1,
-                                                    .timestamp = time,
-                                                    .operation = note.operation,
-                                                    .parameters = std::move(note.parameters),
-                                                    .metrics = plan_.metrics,
-                                                    .metadata = std::move(note.metadata),
-                                                    .block = std::move(block)});
+    const Version version = core_.version() + 1;
+    made_ = &records.emplace_back();
+    made_->version = version;
+    made_->timestamp = time;
+    made_->operation = note.operation;
+    made_->parameters = std::move(note.parameters);
+    made_->metrics = plan_.metrics;
+    made_->metadata = std::move(note.metadata);
+    made_->block = std::move(block);
   }
 
   LogBlock<Row>& block() noexcept { return made_->block; }
@@ -10753,7 +10917,8 @@ class Applier {
 
   void update_in_place(Entry& entry) noexcept {
     const Slot<Row>& slot = *entry.slot;
-    detail::make_newest(slot, block().add(LogKind::update, version(), slot.newest, std::move(slot.row)));
+    detail::make_newest(
+        slot, block().put(entry.log_place, LogKind::update, version(), slot.newest, std::move(slot.row)));
     slot.row = std::move(*entry.after);
   }
 
@@ -10766,7 +10931,8 @@ class Applier {
     }
     if (entry.rekeyed) {
       leave(entry, LogKind::rekey_out);
-      arrive(entry, LogKind::rekey_in, order);
+      arrive(entry, entry.log_place + LogEntry<Row>::image_size / LogEntry<Row>::alignment, LogKind::rekey_in,
+             order);
     } else {
       fresh.order = order;
       core_.keys.replace(entry.hash, entry.slot, &fresh);
@@ -10774,10 +10940,10 @@ class Applier {
     }
   }
 
-  void arrive(Entry& entry, LogKind kind, std::uint64_t order) noexcept {
+  void arrive(Entry& entry, std::size_t place, LogKind kind, std::uint64_t order) noexcept {
     KeyTurn<Row>* turn = plan_.turn_if_any(entry);
     LogEntry<Row>* grave = turn != nullptr ? turn->grave : nullptr;
-    LogEntry<Row>* arrived = block().add(kind, version(), grave);
+    LogEntry<Row>* arrived = block().put(place, kind, version(), grave);
     entry.fresh->order = order;
     detail::make_newest(*entry.fresh, arrived);
     core_.keys.insert(entry.hash, entry.fresh);
@@ -10798,7 +10964,7 @@ class Applier {
   // Unlinks first: an index must not see the row that is left once it is moved from.
   LogEntry<Row>* move_to_log(const Entry& entry, LogKind kind) noexcept {
     auto node = core_.rows.extract(core_.rows.iterator_to(*entry.slot));
-    return block().add(kind, version(), node.value().newest, std::move(node.value().row));
+    return block().put(entry.log_place, kind, version(), node.value().newest, std::move(node.value().row));
   }
 
   CoreType& core_;
@@ -12768,11 +12934,11 @@ namespace keyfold::detail {
 /// Tells subscribers of commits they have not heard of yet; then old versions may go.
 template <class CoreType>
 void tell_subscribers(CoreType& core, std::vector<std::exception_ptr>& errors) noexcept {
-  const auto subscribers = core.subscribers;
-  if (subscribers->telling()) return;  // a callback wrote this: the call that tells goes on with it
-  if (subscribers->empty()) {
-    subscribers->skip_to(core.version());
+  if (core.subscribers->telling()) return;  // a callback wrote this: the call that tells goes on with it
+  if (core.subscribers->empty()) {
+    core.subscribers->skip_to(core.version());
   } else {
+    const auto subscribers = core.subscribers;  // a callback may do anything to the table
     const auto commit_of = [&](Version version) {
       return Commit<typename CoreType::RowType>(*core.log, *core.log->find(version));
     };
@@ -12854,7 +13020,8 @@ class CoreCopy {
   using Row = typename CoreType::RowType;
   using Entry = LogEntry<Row>;
 
-  explicit CoreCopy(const CoreType& from) : from_(from), to_(std::make_unique<CoreType>(from.options, from.retain)) {
+  explicit CoreCopy(const CoreType& from)
+      : from_(from), to_(std::make_unique<CoreType>(from.options, from.retain)) {
     copy_log();
     copy_rows();
     for (const auto& [old_entry, entry] : entries_) link(*old_entry, *entry);

@@ -3,6 +3,7 @@
 
 #include <keyfold/change.hpp>
 #include <keyfold/detail/log.hpp>
+#include <keyfold/detail/node_pool.hpp>
 #include <keyfold/detail/table_readers.hpp>
 #include <keyfold/error.hpp>
 #include <keyfold/fwd.hpp>
@@ -42,9 +43,14 @@ template <class Row>
 class CommitLog {
  public:
   using Record = CommitRecord<Row>;
+  static constexpr std::size_t records_together =
+      std::max<std::size_t>(512 / sizeof(Record), 1);  // as libstdc++ has them in a deque
 
   CommitLog(const KeyFunctions<Row>& key_functions, std::pmr::memory_resource& memory)
-      : key(key_functions), arena(memory) {}
+      : key(key_functions),
+        arena(memory),
+        record_pool(memory, records_together * sizeof(Record), alignof(Record)),
+        records(PoolAllocator<Record>(record_pool)) {}
 
   bool empty() const noexcept { return records.empty(); }
   Version latest() const noexcept { return empty() ? 0 : records.back().version; }
@@ -86,9 +92,11 @@ class CommitLog {
 
   const KeyFunctions<Row>& key;
   Arena arena;
-  std::shared_ptr<TableReaders> readers;  // of a table that is shared, else null
+  std::shared_ptr<TableReaders> readers;                       // of a table that is shared, else null
   std::vector<std::shared_ptr<const std::string>> operations;  // where those of loaded commits are stored
-  std::deque<Record> records;          // ascending; a deque: they keep their address while others come and go
+  NodePool record_pool;
+  std::deque<Record, PoolAllocator<Record>>
+      records;                         // ascending; a deque: they keep their address while others come and go
   std::vector<LogBlock<Row>> retired;  // ascending: blocks of expired versions that pinned ones may need
   Version oldest = 0;
   std::vector<Version> pinned;  // tagged versions before `oldest`, ascending

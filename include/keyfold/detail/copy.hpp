@@ -16,7 +16,8 @@ class CoreCopy {
   using Row = typename CoreType::RowType;
   using Entry = LogEntry<Row>;
 
-  explicit CoreCopy(const CoreType& from) : from_(from), to_(std::make_unique<CoreType>(from.options, from.retain)) {
+  explicit CoreCopy(const CoreType& from)
+      : from_(from), to_(std::make_unique<CoreType>(from.options, from.retain)) {
     copy_log();
     copy_rows();
     for (const auto& [old_entry, entry] : entries_) link(*old_entry, *entry);

@@ -175,7 +175,7 @@ struct Core {
   std::uint64_t next_order = 0;
   std::uint32_t epoch = 0;
   PlanMemory<Row> plan_memory;
-  CommitJournal<Row>* journal = nullptr;    // of a store, which owns it
+  CommitJournal<Row>* journal = nullptr;  // of a store, which owns it
   bool writing = false;
 };
 

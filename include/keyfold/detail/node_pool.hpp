@@ -196,7 +196,7 @@ class PoolAllocator {
   }
 
  private:
-  bool is_node(std::size_t count) const noexcept { return count == 1 && sizeof(T) == pool_->cell_size(); }
+  bool is_node(std::size_t count) const noexcept { return count * sizeof(T) == pool_->cell_size(); }
 
   NodePool* pool_;
 };

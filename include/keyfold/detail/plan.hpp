@@ -251,7 +251,8 @@ class Plan {
   static constexpr std::size_t most_kept = std::size_t{256} * 1024;  // bytes
 
   std::uint32_t epoch_;
-  // Numbers of entries: from the front those of placed(), and back from the place of the last entry the others.
+  // Numbers of entries: from the front those of placed(), and back from the place of the last entry the
+  // others.
   std::vector<std::uint32_t>& steps_;
   std::size_t placed_ = 0;
   std::size_t others_ = 0;

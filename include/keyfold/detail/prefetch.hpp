@@ -16,7 +16,6 @@ inline void prefetch_to_write(const void* address) noexcept {
   asm volatile("");
 }
 
-
 /// The first and the last byte of an object: all of it, if it is not larger than two cache lines.
 template <class Object>
 void prefetch_object(const Object& object) noexcept {
