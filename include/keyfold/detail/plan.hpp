@@ -24,6 +24,7 @@ enum class Outcome : std::uint8_t {
   seen,       ///< matched, but no clause acts on it
   unchanged,  ///< an update that would not change it
   insert,
+  // From here on a row goes to history:
   update,
   erase
 };
@@ -251,8 +252,7 @@ class Plan {
   static constexpr std::size_t most_kept = std::size_t{256} * 1024;  // bytes
 
   std::uint32_t epoch_;
-  // Numbers of entries: from the front those of placed(), and back from the place of the last entry the
-  // others.
+  // Numbers of entries: those of placed() from the front, the others from the back.
   std::vector<std::uint32_t>& steps_;
   std::size_t placed_ = 0;
   std::size_t others_ = 0;

@@ -215,7 +215,8 @@ class Validator {
         if (!entry.leaves_row() || detail::has_empty_part(Parts::of(entry.after->get()))) continue;
         if (entry.outcome == Outcome::update && !moves_in_index<Spec>(entry.slot->get(), entry.after->get()))
           continue;
-        check.arrive(plan_, entry, detail::hash_of(Parts::of(entry.after->get())), false, holders, leaves);
+        check.arrive(plan_, entry, detail::hash_of(Parts::of(entry.after->get())), plan_.entries.size() == 1,
+                     holders, leaves);
       }
     }
   }
