@@ -63,16 +63,17 @@ class Applier {
     number_apps(note.once);
     record(note, LogBlock<Row>(core_.log->arena, counts.arrivals, counts.images));
     core_.keys.reserve(counts.arrivals, [this](auto visit) {
-      for (const Entry& entry : plan_.placed()) {
+      plan_.placed().for_each([&](const Entry& entry) {
         if (entry.arrives_at_key()) visit(entry.hash);
-      }
+      });
     });
     core_.graves.reserve(counts.departures, [this](auto visit) {
       for (const Entry& entry : plan_.entries) {
         if (entry.leaves_key()) visit(plan_.hash_before(entry));
       }
     });
-    for (Entry& entry : plan_.placed()) entry.fresh = detail::add_slot(core_, std::move(*entry.after));
+    plan_.placed().for_each(
+        [this](Entry& entry) { entry.fresh = detail::add_slot(this->core_, std::move(*entry.after)); });
     if (core_.journal != nullptr) core_.journal->commit(*made_, note.once, plan_);
   }
 

@@ -12,7 +12,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -78,6 +77,26 @@ template <class Row>
 struct PlanMemory {
   std::vector<Planned<Row>> entries;
   std::vector<std::uint32_t> steps;
+};
+
+/// Some entries of a plan, by their numbers.
+template <class Row>
+class SomePlanned {
+ public:
+  SomePlanned(Planned<Row>* entries, std::span<const std::uint32_t> numbers) noexcept
+      : entries_(entries), numbers_(numbers) {}
+
+  std::size_t size() const noexcept { return numbers_.size(); }
+  Planned<Row>& operator[](std::size_t i) const noexcept { return entries_[numbers_[i]]; }
+
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const std::uint32_t number : numbers_) visit(entries_[number]);
+  }
+
+ private:
+  Planned<Row>* entries_;
+  std::span<const std::uint32_t> numbers_;
 };
 
 /// What a plan needs room for.
@@ -224,14 +243,10 @@ class Plan {
   }
 
   /// The entries that need a slot, in order. Requires: set_out().
-  auto placed() {
-    return std::span(steps_).first(placed_) |
-           std::views::transform([this](std::uint32_t number) -> Planned<Row>& { return entries[number]; });
-  }
+  SomePlanned<Row> placed() noexcept { return {entries.data(), std::span(steps_).first(placed_)}; }
   /// The other entries that change something, in reverse order. Requires: set_out().
-  auto others() {
-    return std::span(steps_).subspan(entries.size() - others_, others_) |
-           std::views::transform([this](std::uint32_t number) -> Planned<Row>& { return entries[number]; });
+  SomePlanned<Row> others() noexcept {
+    return {entries.data(), std::span(steps_).subspan(entries.size() - others_, others_)};
   }
 
   /// Whether each source row is counted once: an identity of every write that matches by key.

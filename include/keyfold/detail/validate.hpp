@@ -169,9 +169,9 @@ class Validator {
     constexpr std::size_t ahead = 16;
     const auto placed = plan_.placed();
     HashSieve arrivals(plan_.counts.arrivals);
-    for (const Entry& entry : placed) {
+    placed.for_each([&](const Entry& entry) {
       if (entry.arrives_at_key()) arrivals.add(entry.hash);
-    }
+    });
     for (std::size_t i = 0; i < placed.size(); ++i) {
       if (i + ahead < placed.size()) prefetch(placed[i + ahead]);
       Entry& entry = placed[i];
