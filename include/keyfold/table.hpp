@@ -420,13 +420,13 @@ typename Table<R, K, I...>::Result Table<R, K, I...>::undo(detail::CommitNote no
   if (version == 0) throw VersionNotFound(version, log.latest());
   log.require_readable(version);
   const auto& record = *log.find(version);
-  if (!record.has_changes) throw VersionExpired(version - 1, log.oldest);
+  if (!record.has_changes) throw VersionExpired::of_changes(version, log.oldest);
   note.operation = "UNDO";
   note.parameters = std::make_shared<const std::string>("VERSION " + std::to_string(version));
   return write(std::move(note), [&](auto& plan) {
     detail::ChangePlanner<Core> planner(*core_, plan);
     planner.undo(record.block);
-    planner.finish();
+    planner.finish_undo(version);
   });
 }
 

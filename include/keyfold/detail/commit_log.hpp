@@ -86,7 +86,7 @@ class CommitLog {
 
   const KeyFunctions<Row>& key;
   Arena arena;
-  std::shared_ptr<TableReaders> readers;  // of a table that is shared, else null
+  std::shared_ptr<TableReaders> readers;                       // of a table that is shared, else null
   std::vector<std::shared_ptr<const std::string>> operations;  // where those of loaded commits are stored
   std::deque<Record> records;          // ascending; a deque: they keep their address while others come and go
   std::vector<LogBlock<Row>> retired;  // ascending: blocks of expired versions that pinned ones may need
@@ -124,7 +124,7 @@ Change<Row> change_of(const LogBlock<Row>& block, const LogEntry<Row>& entry) {
 /// them.
 template <class Row, class Visit>
 void for_each_change(const CommitLog<Row>& log, const CommitRecord<Row>& record, Visit visit) {
-  if (!record.has_changes) throw VersionExpired(record.version - 1, log.oldest);
+  if (!record.has_changes) throw VersionExpired::of_changes(record.version, log.oldest);
   for (const auto* entry = record.block.first(); entry != nullptr; entry = record.block.next(entry)) {
     if (entry->kind() != LogKind::rekey_in) visit(detail::change_of(record.block, *entry));
   }
