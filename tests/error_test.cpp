@@ -336,8 +336,9 @@ TEST_CASE("VersionExpired says what can be read, and how a version is kept") {
   const auto error = caught<kf::VersionExpired>([&] { static_cast<void>(prices.as_of(1)); });
   CHECK(error.requested == 1);
   CHECK(error.oldest == 2);
-  CHECK_THAT(error.what(), contains("version 1 has expired; read version 2,"));
-  CHECK_THAT(error.what(), contains("A tag() keeps a version from expiring"));
+  CHECK_THAT(error.what(),
+             contains("version 1 has expired; the oldest version that is kept, beside tagged ones, is 2:"));
+  CHECK_THAT(error.what(), contains("tag() it before it expires"));
 }
 
 TEST_CASE("VersionExpired of changes speaks of the version whose changes were asked for") {

@@ -245,9 +245,10 @@ class VersionExpired : public Error {
  private:
   VersionExpired(const std::string& what, Version version, Version oldest_version)
       : Error(
-            what + " expired; read version " + std::to_string(oldest_version) +
-            ", which is the oldest that is left beside tagged ones, or a later one. A tag() keeps a version "
-            "from expiring, a longer retention all of them"),
+            what + " expired; the oldest version that is kept, beside tagged ones, is " +
+            std::to_string(oldest_version) +
+            ": read that or a later one. To keep a version, tag() it before it expires; to keep more, change "
+            "the retention or what is given to expire()"),
         requested(version),
         oldest(oldest_version) {}
 };
