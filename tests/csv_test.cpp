@@ -247,8 +247,9 @@ TEST_CASE("what was found is shown on one line and cut") {
 
 TEST_CASE("the header must name each column once and nothing else") {
   check(error_of<Item>("sku,stok,note\n"), 1, "stok", 2,
-        "is no column of the row, which has sku, stock, note; rename it, or set "
-        "CsvOptions::ignore_unknown_columns");
+        "is no column of the row, which has sku, stock, note; the first line names the columns: rename this "
+        "one, "
+        "or set CsvOptions::ignore_unknown_columns");
   check(error_of<Item>("sku,note\n"), 1, "stock", 0, "is missing in the header");
   check(error_of<Item>("sku,stock,note,sku\n"), 1, "sku", 4, "is named by field 1 too");
   check(error_of<Item>("sku,stock,note,\n"), 1, "", 4, "is no column");
@@ -298,8 +299,8 @@ TEST_CASE("a header of one field that holds another separator gives rise to a gu
   check(error_of<Item>("sku,stock\n", {.separator = ';'}), 1, "sku,stock", 1, "if ',' " + guess);
   check(error_of<Item>("sku;stock\n", {.ignore_unknown_columns = true}), 1, "sku", 0,
         "is missing in the header; if ';' " + guess);
-  check(error_of<Item>("\"sku;stock\"\n"), 1, "sku;stock", 1, "rename it");
-  check(error_of<Item>("sku;stock,note\n"), 1, "sku;stock", 1, "rename it");
+  check(error_of<Item>("\"sku;stock\"\n"), 1, "sku;stock", 1, "rename this one");
+  check(error_of<Item>("sku;stock,note\n"), 1, "sku;stock", 1, "rename this one");
 }
 
 TEST_CASE("quotes that are not where they belong are refused") {

@@ -329,6 +329,14 @@ TEST_CASE("TableGone speaks of what was used: a view, a transaction") {
   CHECK_THAT(of_transaction.what(), contains("the table of this transaction no longer exists"));
 }
 
+TEST_CASE("VersionNotFound tells a version that never was from version 0, which no commit has made") {
+  auto prices = some_prices();
+  CHECK_THAT(caught<kf::VersionNotFound>([&] { prices.undo(9); }).what(),
+             contains("there is no version 9; the latest is 1, and history() has those that are kept"));
+  CHECK_THAT(caught<kf::VersionNotFound>([&] { prices.undo(0); }).what(),
+             contains("no commit has made version 0, the empty table; the latest is 1"));
+}
+
 TEST_CASE("VersionExpired says what can be read, and how a version is kept") {
   auto prices = some_prices();
   prices.insert({"z", 1, {}, 1});

@@ -335,8 +335,10 @@ TEST_CASE("json: lists are arrays, structs objects, and an error names the way t
 }
 
 TEST_CASE("json: what is no object, or no JSON, is told by line and offset") {
-  check(error_of<Item>("[1]"), 1, 0, "", "found an array where an object with the columns sku, stock, note");
-  check(error_of<Item>("null"), 1, 0, "", "is null where an object");
+  check(error_of<Item>("[1]"), 1, 0, "",
+        "found an array where a row is needed, an object with the columns sku, stock, note; write one object "
+        "a line");
+  check(error_of<Item>("null"), 1, 0, "", "is null where a row is needed, an object");
   check(error_of<Item>("{\"sku\":\"A\",\n"), 1, 11, "", "the line ends inside a value; is the file cut off");
   check(error_of<Item>("{\"sku\" \"A\"}"), 1, 7, "", "this is not JSON (syntax error); correct the line");
   check(error_of<Item>("{\"sku\":\"A\",}"), 1, 11, "", "not JSON");

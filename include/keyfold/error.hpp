@@ -257,8 +257,10 @@ class VersionExpired : public Error {
 class VersionNotFound : public Error {
  public:
   VersionNotFound(Version version, Version latest_version)
-      : Error("there is no version " + std::to_string(version) + "; the latest is " +
-              std::to_string(latest_version)),
+      : Error((version == 0 ? "no commit has made version 0, the empty table"
+                            : "there is no version " + std::to_string(version)) +
+              "; the latest is " + std::to_string(latest_version) +
+              ", and history() has those that are kept"),
         requested(version),
         latest(latest_version) {}
   VersionNotFound(Timestamp time, Version latest_version)

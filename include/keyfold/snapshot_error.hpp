@@ -23,7 +23,7 @@ class CorruptSnapshot : public Error {
   /// A file that never was a snapshot, for which `reason` is given.
   static CorruptSnapshot no_snapshot(std::string other_file, const std::string& reason) {
     return {"'" + other_file + "' is no snapshot of keyfold: " + reason +
-                "; check the path: load() reads what save() wrote",
+                "; check the path: load() reads what save() wrote, Store::open() the directory of a store",
             std::move(other_file)};
   }
 

@@ -71,7 +71,8 @@ class CsvReader {
       if (ignore_unknown_columns) return;
       records_.fail(1, name, field + 1,
                     "is no column of the row, which has " + names_text<Row>() + "; " +
-                        remedy("rename it, or set CsvOptions::ignore_unknown_columns"));
+                        remedy("the first line names the columns: rename this one, or set "
+                               "CsvOptions::ignore_unknown_columns"));
     }
     if (place_[column] != nowhere) {
       const std::string first = std::to_string(place_[column] + 1);
@@ -83,9 +84,8 @@ class CsvReader {
   void require_all_columns() const {
     const auto missing = std::ranges::find(place_, nowhere);
     if (missing == place_.end()) return;
-    records_.fail(
-        1, std::string(column_names<Row>[static_cast<std::size_t>(missing - place_.begin())]), 0,
-        "is missing in the header; " + remedy("add it, or set CsvOptions::allow_missing_columns"));
+    records_.fail(1, std::string(column_names<Row>[static_cast<std::size_t>(missing - place_.begin())]), 0,
+                  "is missing in the header; " + remedy("add it, or set CsvOptions::allow_missing_columns"));
   }
 
   [[nodiscard]] std::string remedy(const std::string& unless_separator) const {

@@ -152,7 +152,9 @@ class [[nodiscard("a clause does nothing without an action")]] When
   template <class... Values>
     requires(not_only_assignments<Values...>)
   constexpr auto update(Values...) && {
-    static_assert(!not_only_assignments<Values...>,
+    static_assert(sizeof...(Values) > 0,
+                  "keyfold: update() takes assignments or a callable; update_all() sets all columns");
+    static_assert(sizeof...(Values) == 0 || !not_only_assignments<Values...>,
                   "keyfold: an assignment is written target<&Row::column> = value");
     return std::move(*this).act(DoNothing{});
   }
@@ -199,7 +201,9 @@ class [[nodiscard("a clause does nothing without an action")]] When
   template <class... Values>
     requires(not_only_assignments<Values...>)
   constexpr auto insert(Values...) && {
-    static_assert(!not_only_assignments<Values...>,
+    static_assert(sizeof...(Values) > 0,
+                  "keyfold: insert() takes assignments or a callable; insert_all() inserts the source row");
+    static_assert(sizeof...(Values) == 0 || !not_only_assignments<Values...>,
                   "keyfold: an assignment is written target<&Row::column> = value");
     return std::move(*this).act(DoNothing{});
   }
@@ -256,6 +260,15 @@ class MergeSyntax {
     static_assert((Readable<Members, S> && ...),
                   "keyfold: on<>() names a member of another type than the source row");
     return std::move(*this).template match<Parts<Members...>, void>(old_condition());
+  }
+
+  // The member as an argument: the compiler says so.
+  template <class Member, class... More>
+    requires std::is_member_pointer_v<Member>
+  constexpr auto on(Member, More...) && {
+    static_assert(!std::is_member_pointer_v<Member>,
+                  "keyfold: on<&Source::member>() names the key of the source between angle brackets");
+    return std::move(self()).with(self().rule());
   }
 
   /// Matches through a secondary index of the target instead of its key.
