@@ -42,13 +42,18 @@ class KeyfoldConan(ConanFile):
         core.set_property("cmake_target_name", "keyfold::keyfold")
         core.requires = ["boost::headers"]
         components = [core]
-        if not self.dependencies["boost"].options.get_safe("header_only"):
-            serialization = self.cpp_info.components["serialization"]
-            serialization.set_property("cmake_target_name", "keyfold::serialization")
-            serialization.requires = ["core", "boost::serialization"]
-            if self.settings.os in ("Linux", "FreeBSD"):
-                serialization.system_libs = ["pthread"]
-            components.append(serialization)
+        for name in ("serialization", "json"):
+            if self._boost_has(name):
+                component = self.cpp_info.components[name]
+                component.set_property("cmake_target_name", f"keyfold::{name}")
+                component.requires = ["core", f"boost::{name}"]
+                components.append(component)
+                if name == "serialization" and self.settings.os in ("Linux", "FreeBSD"):
+                    component.system_libs = ["pthread"]
         for component in components:
             component.bindirs = []
             component.libdirs = []
+
+    def _boost_has(self, library):
+        options = self.dependencies["boost"].options
+        return not options.get_safe("header_only") and not options.get_safe(f"without_{library}")

@@ -313,7 +313,84 @@ TEST_CASE("TableGone says what to do") {
   prices.reset();
   CHECK(result.metrics().inserted == 1);
   const auto error = caught<kf::TableGone>([&] { static_cast<void>(result.changes()); });
-  CHECK_THAT(error.what(), contains("use it before that"));
+  CHECK_THAT(error.what(), contains("of this result, or the transaction it was part of, no longer exists"));
+  CHECK_THAT(error.what(), contains("ask for changes() before that"));
+}
+
+TEST_CASE("TableGone speaks of what was used: a view, a transaction") {
+  auto prices = std::make_unique<Prices>(some_prices());
+  const auto view = prices->as_of(prices->version());
+  auto transaction = prices->transaction();
+  prices.reset();
+  const auto of_view = caught<kf::TableGone>([&] { static_cast<void>(view.size()); });
+  CHECK_THAT(of_view.what(), contains("the table of this view no longer exists"));
+  CHECK_THAT(of_view.what(), contains("to_table()"));
+  const auto of_transaction = caught<kf::TableGone>([&] { transaction.commit(); });
+  CHECK_THAT(of_transaction.what(), contains("the table of this transaction no longer exists"));
+}
+
+TEST_CASE("VersionNotFound tells a version that never was from version 0, which no commit has made") {
+  auto prices = some_prices();
+  CHECK_THAT(caught<kf::VersionNotFound>([&] { prices.undo(9); }).what(),
+             contains("there is no version 9; the latest is 1, and history() has those that are kept"));
+  CHECK_THAT(caught<kf::VersionNotFound>([&] { prices.undo(0); }).what(),
+             contains("no commit has made version 0, the empty table; the latest is 1"));
+}
+
+TEST_CASE("VersionExpired says what can be read, and how a version is kept") {
+  auto prices = some_prices();
+  prices.insert({"z", 1, {}, 1});
+  prices.expire(kf::keep_last(1));
+  const auto error = caught<kf::VersionExpired>([&] { static_cast<void>(prices.as_of(1)); });
+  CHECK(error.requested == 1);
+  CHECK(error.oldest == 2);
+  CHECK_THAT(error.what(),
+             contains("version 1 has expired; the oldest version that is kept, beside tagged ones, is 2:"));
+  CHECK_THAT(error.what(), contains("tag() it before it expires"));
+}
+
+TEST_CASE("VersionExpired of changes speaks of the version whose changes were asked for") {
+  auto prices = some_prices();
+  prices.insert({"z", 1, {}, 1});
+  prices.tag("kept", 2);
+  prices.insert({"z", 2, {}, 1});
+  prices.expire(kf::keep_last(1));
+  REQUIRE(prices.as_of("kept").size() == 4);
+  const std::string what = "what version 2 has changed cannot be told, since version 1 has expired";
+  const auto undone = caught<kf::VersionExpired>([&] { prices.undo(2); });
+  CHECK_THAT(undone.what(), contains(what));
+  CHECK(undone.requested == 1);
+  CHECK_THAT(caught<kf::VersionExpired>([&] { static_cast<void>(prices.history()[0].changes()); }).what(),
+             contains(what));
+}
+
+TEST_CASE("ChangeConflict of undo() names the version and the rows, and counts them") {
+  auto prices = some_prices();
+  prices.upsert({"a", 1, {}, 11});
+  const auto one = caught<kf::ChangeConflict>([&] { prices.undo(1); });
+  CHECK(one.undone == 1);
+  CHECK_THAT(
+      one.what(),
+      contains("version 1 cannot be undone: later versions have changed the row with key ('a', 1), too;"));
+  prices.erase("b", 1);
+  const auto two = caught<kf::ChangeConflict>([&] { prices.undo(1); });
+  CHECK(two.keys == std::vector<std::string>{"('a', 1)", "('b', 1)"});
+  CHECK_THAT(two.what(), contains("later versions have changed the row with key ('a', 1) and 1 more, too;"));
+}
+
+TEST_CASE("ChangeConflict of apply() names the rows") {
+  auto prices = some_prices();
+  const auto changes = prices.upsert({"a", 1, {}, 11}).changes();
+  const auto error = caught<kf::ChangeConflict>([&] { prices.apply(changes); });
+  CHECK(error.undone == 0);
+  CHECK_THAT(error.what(), contains("the changes do not fit the row with key ('a', 1) as the table is now;"));
+}
+
+TEST_CASE("TransactionConflict tells a new version from a remembered load") {
+  const auto other = kf::TransactionConflict(3, 5);
+  CHECK_THAT(other.what(), contains("was at version 3 when the transaction began and is at version 5 now"));
+  const auto same = kf::TransactionConflict(3, 3);
+  CHECK_THAT(same.what(), contains("still at version 3, has remembered a load of change events"));
 }
 
 TEST_CASE("errors can be copied and keep what they carry") {

@@ -14,10 +14,12 @@
 #include <set>
 
 #include "support/catch.hpp"
+#include "support/rows.hpp"
 #include "support/snapshot_bytes.hpp"
 
 namespace kf = keyfold;
 using keyfold_test::contains;
+using keyfold_test::error_of;
 using keyfold_test::loaded;
 using keyfold_test::saved;
 
@@ -447,10 +449,20 @@ TEST_CASE("a file with something behind the snapshot, and one that is none, are 
     CHECK(error.offset == good.size());
     CHECK(error.file == path.string());
   }
-  write("");
-  CHECK_THROWS_AS(kf::load<Orders>(path), kf::CorruptSnapshot);
-  write("id,customer\n1,ann and what else there is\n");
-  CHECK_THROWS_WITH(kf::load<Orders>(path), contains("does not begin as snapshots do"));
+  const auto refusal = [&](const std::string& bytes) {
+    write(bytes);
+    const auto error = error_of<kf::CorruptSnapshot>([&] { static_cast<void>(kf::load<Orders>(path)); });
+    CHECK(error.file == path.string());
+    return std::string(error.what()).substr(path.string().size() + 2);
+  };
+  CHECK_THAT(refusal(""), contains(" is no snapshot of keyfold: it is empty; check the path"));
+  CHECK_THAT(refusal("id,customer\n1,ann and what else there is\n"),
+             contains(" is no snapshot of keyfold: it does not begin as one; check the path"));
+  CHECK_THAT(refusal("x\n"),
+             contains(" is no snapshot of keyfold: it does not begin as one; check the path"));
+  CHECK_THAT(refusal(good.substr(0, 5)), contains("it ends too early"));
+  std::istringstream stream("not a snapshot");
+  CHECK_THROWS_WITH(kf::load<Orders>(stream), contains("'<stream>' is no snapshot of keyfold"));
 }
 
 TEST_CASE(

@@ -93,7 +93,8 @@ class AsOfView : public detail::ViewBase {
 
  private:
   void require_readable() const {
-    if (log_.expired()) throw TableGone();
+    if (log_.expired())
+      throw TableGone("view", "read it while its table lives, or read a copy made by to_table()");
     core_->log->require_readable(version_);
   }
 

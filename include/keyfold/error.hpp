@@ -228,17 +228,27 @@ class ReentrantWrite : public Error {
 class VersionExpired : public Error {
  public:
   VersionExpired(Version version, Version oldest_version)
-      : VersionExpired("version " + std::to_string(version), version, oldest_version) {}
+      : VersionExpired("version " + std::to_string(version) + " has", version, oldest_version) {}
   VersionExpired(Timestamp time, Version oldest_version)
-      : VersionExpired("the version at " + detail::literal_text(time), 0, oldest_version) {}
+      : VersionExpired("the version at " + detail::literal_text(time) + " has", 0, oldest_version) {}
+
+  /// The changes of a commit went with the version before it, while its own version is kept by a tag.
+  static VersionExpired of_changes(Version version, Version oldest_version) {
+    return {"what version " + std::to_string(version) + " has changed cannot be told, since version " +
+                std::to_string(version - 1) + " has",
+            version - 1, oldest_version};
+  }
 
   Version requested;  ///< 0 when a time was asked for
   Version oldest;     ///< from here on every version is readable
 
  private:
   VersionExpired(const std::string& what, Version version, Version oldest_version)
-      : Error(what + " has expired; the oldest readable version is " + std::to_string(oldest_version) +
-              ": read that or a later one, tag versions that must stay, or keep more of them"),
+      : Error(
+            what + " expired; the oldest version that is kept, beside tagged ones, is " +
+            std::to_string(oldest_version) +
+            ": read that or a later one. To keep a version, tag() it before it expires; to keep more, change "
+            "the retention or what is given to expire()"),
         requested(version),
         oldest(oldest_version) {}
 };
@@ -247,8 +257,10 @@ class VersionExpired : public Error {
 class VersionNotFound : public Error {
  public:
   VersionNotFound(Version version, Version latest_version)
-      : Error("there is no version " + std::to_string(version) + "; the latest is " +
-              std::to_string(latest_version)),
+      : Error((version == 0 ? "no commit has made version 0, the empty table"
+                            : "there is no version " + std::to_string(version)) +
+              "; the latest is " + std::to_string(latest_version) +
+              ", and history() has those that are kept"),
         requested(version),
         latest(latest_version) {}
   VersionNotFound(Timestamp time, Version latest_version)
@@ -287,36 +299,58 @@ class TagExists : public Error {
 /// that a later commit has touched. Nothing was changed.
 class ChangeConflict : public Error {
  public:
+  /// Of apply().
   explicit ChangeConflict(std::vector<std::string> conflicting)
-      : Error(std::to_string(conflicting.size()) +
-              " change(s) do not fit the table, the first for the row with key " + conflicting.front() +
-              "; compare the rows named in `keys`, then apply the changes that still hold"),
+      : Error("the changes do not fit " + rows_text(conflicting) +
+              " as the table is now; compare the rows named in `keys`, then apply the changes that still "
+              "hold"),
         keys(std::move(conflicting)) {}
+  /// Of undo().
+  ChangeConflict(std::vector<std::string> conflicting, Version undone_version)
+      : Error("version " + std::to_string(undone_version) +
+              " cannot be undone: later versions have changed " + rows_text(conflicting) +
+              ", too; history_of() tells which: undo those first, or write the rows named in `keys` as they "
+              "should be"),
+        keys(std::move(conflicting)),
+        undone(undone_version) {}
 
   std::vector<std::string> keys;  ///< of all conflicting changes, in the order of the changes
+  Version undone = 0;             ///< that undo() was asked to revert; 0 for apply()
+
+ private:
+  static std::string rows_text(const std::vector<std::string>& keys) {
+    const std::string first = "the row with key " + keys.front();
+    if (keys.size() == 1) return first;
+    return first + " and " + std::to_string(keys.size() - 1) + " more";
+  }
 };
 
-/// The changes of a result were asked for after its table was destroyed.
+/// A view, a result or a transaction was used after its table had gone, or a result of a write in a
+/// transaction after the end of that one.
 class TableGone : public Error {
  public:
-  TableGone()
-      : Error(
-            "the table of this result or transaction no longer exists or was assigned to; use it before "
-            "that") {}
+  /// `what` has lost its table: "view".
+  TableGone(const std::string& what, const std::string& what_to_do)
+      : Error("the table of this " + what + " no longer exists, or another one was assigned to it; " +
+              what_to_do) {}
 };
 
 /// A transaction was used after the table had changed under it: what it has read may not be so any more.
 class TransactionConflict : public Error {
  public:
   TransactionConflict(Version version_at_start, Version latest_version)
-      : Error("the table was at version " + std::to_string(version_at_start) +
-              " when the transaction began and is at version " + std::to_string(latest_version) +
-              " now; begin a new transaction and do its writes again"),
+      : Error((version_at_start == latest_version
+                   ? "the table, still at version " + std::to_string(latest_version) +
+                         ", has remembered a load of change events since the transaction began"
+                   : "the table was at version " + std::to_string(version_at_start) +
+                         " when the transaction began and is at version " + std::to_string(latest_version) +
+                         " now") +
+              "; begin a new transaction and do its writes again"),
         started(version_at_start),
         latest(latest_version) {}
 
   Version started;
-  Version latest;
+  Version latest;  ///< equal to `started` after a load of change events that made no version
 };
 
 /// A transaction was used after commit() or rollback().

@@ -3,6 +3,7 @@
 
 #include <keyfold/detail/incoming.hpp>
 #include <keyfold/detail/join.hpp>
+#include <keyfold/detail/range_forgotten.hpp>
 #include <keyfold/detail/replace_plan.hpp>
 #include <keyfold/detail/row_condition.hpp>
 #include <keyfold/error.hpp>
@@ -30,9 +31,14 @@ namespace keyfold {
 /// otherwise. All throw UniqueViolation, InvalidKey and CheckViolation, too, and what the source, the
 /// conditions and the rows throw.
 template <class Self, class Target, class Row>
-class Loads {
+class Loads : public detail::RangeForgotten<Row> {
  public:
   using Result = MergeResult<Row>;
+
+  using detail::RangeForgotten<Row>::overwrite;
+  using detail::RangeForgotten<Row>::replace_where;
+  using detail::RangeForgotten<Row>::replace_using;
+  using detail::RangeForgotten<Row>::replace_on;
 
   /// Replaces all rows (SQL's INSERT OVERWRITE): an empty source empties the table. O(table + rows).
   template <std::ranges::input_range Source>

@@ -43,7 +43,8 @@ class MergeResult {
   [[nodiscard]] ChangeSet<Row> changes() const {
     if (written_.record == 0) return {};
     const auto log = log_.lock();
-    if (log == nullptr) throw TableGone();
+    if (log == nullptr)
+      throw TableGone("result, or the transaction it was part of,", "ask for changes() before that");
     if (log->readers == nullptr) return changes_in(*log);
     ChangeSet<Row> changes;
     log->readers->read([&] { changes = changes_in(*log); });

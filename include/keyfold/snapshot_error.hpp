@@ -20,8 +20,19 @@ class CorruptSnapshot : public Error {
         file(std::move(damaged_file)),
         offset(damaged_offset) {}
 
+  /// A file that never was a snapshot, for which `reason` is given.
+  static CorruptSnapshot no_snapshot(std::string other_file, const std::string& reason) {
+    return {"'" + other_file + "' is no snapshot of keyfold: " + reason +
+                "; check the path: load() reads what save() wrote, Store::open() the directory of a store",
+            std::move(other_file)};
+  }
+
   std::string file;      ///< "<stream>" for a stream
   std::uint64_t offset;  ///< where something is wrong, or where the part begins whose checksum is
+
+ private:
+  CorruptSnapshot(const std::string& message, std::string other_file)
+      : Error(message), file(std::move(other_file)), offset(0) {}
 };
 
 /// The rows that were stored are not made of the columns that the program's rows have.

@@ -22,6 +22,7 @@
 #include <keyfold/writer.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -142,7 +143,8 @@ class Table
       return IndexView<Row, typename Core::Rows, Asked, true>(core_->rows);
     } else {
       static_assert(number_of<Asked> < std::tuple_size_v<Specs>,
-                    "keyfold: by<> names members that no index of the table is made of");
+                    "keyfold: by<> names members that no index of the table is made of; give the table "
+                    "OrderedBy<...>, HashedBy<...> or UniqueBy<...> of them");
       using Spec = std::tuple_element_t<number_of<Asked>, Specs>;
       const auto& index = core_->template secondary<number_of<Asked>>();
       return IndexView<Row, std::remove_cvref_t<decltype(index)>, Asked, detail::spec_traits<Spec>::ordered>(
@@ -420,13 +422,13 @@ typename Table<R, K, I...>::Result Table<R, K, I...>::undo(detail::CommitNote no
   if (version == 0) throw VersionNotFound(version, log.latest());
   log.require_readable(version);
   const auto& record = *log.find(version);
-  if (!record.has_changes) throw VersionExpired(version - 1, log.oldest);
+  if (!record.has_changes) throw VersionExpired::of_changes(version, log.oldest);
   note.operation = "UNDO";
   note.parameters = std::make_shared<const std::string>("VERSION " + std::to_string(version));
   return write(std::move(note), [&](auto& plan) {
     detail::ChangePlanner<Core> planner(*core_, plan);
     planner.undo(record.block);
-    planner.finish();
+    planner.finish_undo(version);
   });
 }
 
@@ -454,6 +456,9 @@ void Table<R, K, I...>::untag(std::string_view name) {
 template <class R, class K, class... I>
 template <class Rule>
 Version Table<R, K, I...>::first_kept(const Rule& rule) const {
+  static_assert(
+      std::same_as<Rule, KeepLastVersions> || std::same_as<Rule, KeepFor> || std::same_as<Rule, OlderThan>,
+      "keyfold: expire() takes keep_last(versions), older_than(time) or keep_for(duration)");
   // Commits that subscribers are still to be told of stay, and what read points need.
   const Version told = core_->subscribers->telling() ? core_->subscribers->told() : version();
   const Version limit = std::min(told, detail::oldest_read(*core_->log));

@@ -180,7 +180,7 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
 
   CoreType& open() const {
     if (workspace_ == nullptr) throw TransactionEnded();
-    if (log_.expired()) throw TableGone();
+    if (log_.expired()) throw TableGone("transaction", "commit it while its table lives");
     if (base_->version() != started_ || workspace_->sequences_outdated())
       throw TransactionConflict(started_, base_->version());
     return *workspace_;

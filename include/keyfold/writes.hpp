@@ -4,6 +4,7 @@
 #include <keyfold/apply_changes.hpp>
 #include <keyfold/detail/commit_note.hpp>
 #include <keyfold/detail/incoming.hpp>
+#include <keyfold/detail/range_forgotten.hpp>
 #include <keyfold/detail/replay.hpp>
 #include <keyfold/duplicates.hpp>
 #include <keyfold/load.hpp>
@@ -29,6 +30,15 @@ template <class Self, class Target, class Row>
 class Writes : public Loads<Self, Target, Row> {
  public:
   using Result = MergeResult<Row>;
+
+  using detail::RangeForgotten<Row>::merge;
+  using detail::RangeForgotten<Row>::preview;
+  using detail::RangeForgotten<Row>::upsert;
+  using detail::RangeForgotten<Row>::patch;
+  using detail::RangeForgotten<Row>::apply_changes;
+  using detail::RangeForgotten<Row>::append;
+  using detail::RangeForgotten<Row>::insert;
+  using detail::RangeForgotten<Row>::apply;
 
   /// Starts a merge of these rows, see docs/merge-semantics.md. An lvalue is referred to, an rvalue is kept;
   /// a container given as an rvalue has its rows moved from.

@@ -524,6 +524,12 @@ inline std::string excerpt(std::string_view text) {
   return out += text.size() > limit ? "...'" : "'";
 }
 
+/// "test.csv:1: column 'x' is missing", "test.csv:1: column 'x': a quote stands": without a colon where the
+/// place is the subject of what is said.
+inline std::string said_of(std::string place, const std::string& what) {
+  return std::move(place) + (what.starts_with("is ") ? " " : ": ") + what;
+}
+
 }  // namespace keyfold::detail
 #endif
 

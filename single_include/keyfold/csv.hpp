@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace keyfold::detail {
 
@@ -32,10 +33,14 @@ inline std::string excerpt(std::string_view text) {
   return out += text.size() > limit ? "...'" : "'";
 }
 
+/// "test.csv:1: column 'x' is missing", "test.csv:1: column 'x': a quote stands": without a colon where the
+/// place is the subject of what is said.
+inline std::string said_of(std::string place, const std::string& what) {
+  return std::move(place) + (what.starts_with("is ") ? " " : ": ") + what;
+}
+
 }  // namespace keyfold::detail
 #endif
-
-#include <utility>
 
 /// The public error of csv.hpp, apart from it because the parser below detail/ throws it.
 namespace keyfold {
@@ -45,7 +50,7 @@ class CsvError : public Error {
  public:
   CsvError(std::string file_name, std::size_t line_number, std::string column_name, std::size_t field_number,
            const std::string& what_and_what_to_do)
-      : Error(place(file_name, line_number, column_name, field_number) + what_and_what_to_do),
+      : Error(detail::said_of(place(file_name, line_number, column_name, field_number), what_and_what_to_do)),
         file(std::move(file_name)),
         line(line_number),
         column(std::move(column_name)),
@@ -64,7 +69,7 @@ class CsvError : public Error {
     if (field != 0) out += ": field " + std::to_string(field);
     if (!column.empty())
       out += (field != 0 ? " (column " : ": column ") + detail::excerpt(column) + (field != 0 ? ")" : "");
-    return out += ": ";
+    return out;
   }
 };
 
@@ -123,6 +128,19 @@ class CsvRecords {
 
   /// The fields of the record that next() read; valid until it is called again.
   [[nodiscard]] std::span<const CsvField> fields() const noexcept { return {fields_.data(), size_}; }
+
+  /// Whether that record is a line of nothing but blanks.
+  [[nodiscard]] bool blank() const noexcept {
+    return size_ == 1 && !fields_[0].quoted && fields_[0].text.find_first_not_of(" \t") == std::string::npos;
+  }
+
+  /// For a record of one field: what may separate several in it, as text for a message; else nothing.
+  [[nodiscard]] std::string other_separator() const {
+    if (size_ != 1 || fields_[0].quoted) return {};
+    const auto at = fields_[0].text.find_first_of(",;\t|");
+    if (at == std::string::npos) return {};
+    return fields_[0].text[at] == '\t' ? "a tab" : std::string("'") + fields_[0].text[at] + "'";
+  }
 
   /// The physical line, from 1, on which that record begins.
   [[nodiscard]] std::size_t line() const noexcept { return record_line_; }
@@ -608,6 +626,9 @@ class CsvReader {
     if (!records_.next()) {
       records_.fail(0, {}, 0, "is empty; its first line must name the columns: " + names_text<Row>());
     }
+    if (records_.blank()) {
+      records_.fail(1, {}, 0, "the first line is blank; it must name the columns: " + names_text<Row>());
+    }
     width_ = records_.fields().size();
     for (std::size_t i = 0; i < width_; ++i) place_column(i, ignore_unknown_columns);
     if (!allow_missing_columns) require_all_columns();
@@ -617,6 +638,7 @@ class CsvReader {
   bool read(Row& row) {
     if (!records_.next()) return false;
     if (const auto found = records_.fields().size(); found != width_) {
+      if (records_.blank()) records_.fail(records_.line(), {}, 0, "the line is blank; remove it");
       records_.fail(records_.line(), {}, 0,
                     "the record has " + std::to_string(found) + " fields, the header " +
                         std::to_string(width_) + "; is a separator or a quote missing?");
@@ -638,8 +660,9 @@ class CsvReader {
     if (column == column_count<Row>) {
       if (ignore_unknown_columns) return;
       records_.fail(1, name, field + 1,
-                    "is no column of the row, which has " + names_text<Row>() +
-                        "; rename it, or set CsvOptions::ignore_unknown_columns");
+                    "is no column of the row, which has " + names_text<Row>() + "; " +
+                        remedy("the first line names the columns: rename this one, or set "
+                               "CsvOptions::ignore_unknown_columns"));
     }
     if (place_[column] != nowhere) {
       const std::string first = std::to_string(place_[column] + 1);
@@ -652,7 +675,13 @@ class CsvReader {
     const auto missing = std::ranges::find(place_, nowhere);
     if (missing == place_.end()) return;
     records_.fail(1, std::string(column_names<Row>[static_cast<std::size_t>(missing - place_.begin())]), 0,
-                  "is missing in the header; add it, or set CsvOptions::allow_missing_columns");
+                  "is missing in the header; " + remedy("add it, or set CsvOptions::allow_missing_columns"));
+  }
+
+  [[nodiscard]] std::string remedy(const std::string& unless_separator) const {
+    const std::string other = records_.other_separator();
+    return other.empty() ? unless_separator
+                         : "if " + other + " separates the fields, set CsvOptions::separator";
   }
 
   template <class Value>

@@ -231,6 +231,12 @@ inline std::string excerpt(std::string_view text) {
   return out += text.size() > limit ? "...'" : "'";
 }
 
+/// "test.csv:1: column 'x' is missing", "test.csv:1: column 'x': a quote stands": without a colon where the
+/// place is the subject of what is said.
+inline std::string said_of(std::string place, const std::string& what) {
+  return std::move(place) + (what.starts_with("is ") ? " " : ": ") + what;
+}
+
 }  // namespace keyfold::detail
 #endif
 
@@ -242,7 +248,7 @@ class JsonError : public Error {
  public:
   JsonError(std::string file_name, std::size_t line_number, std::size_t byte_offset, std::string column_name,
             const std::string& what_and_what_to_do)
-      : Error(place(file_name, line_number, byte_offset, column_name) + what_and_what_to_do),
+      : Error(detail::said_of(place(file_name, line_number, byte_offset, column_name), what_and_what_to_do)),
         file(std::move(file_name)),
         line(line_number),
         offset(byte_offset),
@@ -259,7 +265,7 @@ class JsonError : public Error {
     std::string out = file;
     if (line != 0) out += ':' + std::to_string(line) + ':' + std::to_string(offset + 1);
     if (!column.empty()) out += ": column " + detail::excerpt(column);
-    return out += ": ";
+    return out;
   }
 };
 
@@ -1392,11 +1398,23 @@ class JsonReader {
     do {
       if (!lines_.next()) return false;
     } while (lines_.blank());
-    lines_.parse([&](const JsonValue& value) { JsonObjectReader<Row>(rules_).read(value, row); });
+    lines_.parse([&](const JsonValue& value) {
+      if (value.kind() != JsonKind::object) refuse_line(value);
+      JsonObjectReader<Row>(rules_).read(value, row);
+    });
     return true;
   }
 
  private:
+  [[noreturn]] static void refuse_line(const JsonValue& value) {
+    const bool array = value.kind() == JsonKind::array;
+    throw ColumnFault{value.offset(),
+                      {},
+                      found_text(value) + " where a row is needed, an object with the columns " +
+                          names_text<Row>() + "; write one object a line" +
+                          (array ? ", without an array around them" : "")};
+  }
+
   JsonLines lines_;
   JsonRules rules_;
 };

@@ -1326,17 +1326,27 @@ class ReentrantWrite : public Error {
 class VersionExpired : public Error {
  public:
   VersionExpired(Version version, Version oldest_version)
-      : VersionExpired("version " + std::to_string(version), version, oldest_version) {}
+      : VersionExpired("version " + std::to_string(version) + " has", version, oldest_version) {}
   VersionExpired(Timestamp time, Version oldest_version)
-      : VersionExpired("the version at " + detail::literal_text(time), 0, oldest_version) {}
+      : VersionExpired("the version at " + detail::literal_text(time) + " has", 0, oldest_version) {}
+
+  /// The changes of a commit went with the version before it, while its own version is kept by a tag.
+  static VersionExpired of_changes(Version version, Version oldest_version) {
+    return {"what version " + std::to_string(version) + " has changed cannot be told, since version " +
+                std::to_string(version - 1) + " has",
+            version - 1, oldest_version};
+  }
 
   Version requested;  ///< 0 when a time was asked for
   Version oldest;     ///< from here on every version is readable
 
  private:
   VersionExpired(const std::string& what, Version version, Version oldest_version)
-      : Error(what + " has expired; the oldest readable version is " + std::to_string(oldest_version) +
-              ": read that or a later one, tag versions that must stay, or keep more of them"),
+      : Error(
+            what + " expired; the oldest version that is kept, beside tagged ones, is " +
+            std::to_string(oldest_version) +
+            ": read that or a later one. To keep a version, tag() it before it expires; to keep more, change "
+            "the retention or what is given to expire()"),
         requested(version),
         oldest(oldest_version) {}
 };
@@ -1345,8 +1355,10 @@ class VersionExpired : public Error {
 class VersionNotFound : public Error {
  public:
   VersionNotFound(Version version, Version latest_version)
-      : Error("there is no version " + std::to_string(version) + "; the latest is " +
-              std::to_string(latest_version)),
+      : Error((version == 0 ? "no commit has made version 0, the empty table"
+                            : "there is no version " + std::to_string(version)) +
+              "; the latest is " + std::to_string(latest_version) +
+              ", and history() has those that are kept"),
         requested(version),
         latest(latest_version) {}
   VersionNotFound(Timestamp time, Version latest_version)
@@ -1385,36 +1397,58 @@ class TagExists : public Error {
 /// that a later commit has touched. Nothing was changed.
 class ChangeConflict : public Error {
  public:
+  /// Of apply().
   explicit ChangeConflict(std::vector<std::string> conflicting)
-      : Error(std::to_string(conflicting.size()) +
-              " change(s) do not fit the table, the first for the row with key " + conflicting.front() +
-              "; compare the rows named in `keys`, then apply the changes that still hold"),
+      : Error("the changes do not fit " + rows_text(conflicting) +
+              " as the table is now; compare the rows named in `keys`, then apply the changes that still "
+              "hold"),
         keys(std::move(conflicting)) {}
+  /// Of undo().
+  ChangeConflict(std::vector<std::string> conflicting, Version undone_version)
+      : Error("version " + std::to_string(undone_version) +
+              " cannot be undone: later versions have changed " + rows_text(conflicting) +
+              ", too; history_of() tells which: undo those first, or write the rows named in `keys` as they "
+              "should be"),
+        keys(std::move(conflicting)),
+        undone(undone_version) {}
 
   std::vector<std::string> keys;  ///< of all conflicting changes, in the order of the changes
+  Version undone = 0;             ///< that undo() was asked to revert; 0 for apply()
+
+ private:
+  static std::string rows_text(const std::vector<std::string>& keys) {
+    const std::string first = "the row with key " + keys.front();
+    if (keys.size() == 1) return first;
+    return first + " and " + std::to_string(keys.size() - 1) + " more";
+  }
 };
 
-/// The changes of a result were asked for after its table was destroyed.
+/// A view, a result or a transaction was used after its table had gone, or a result of a write in a
+/// transaction after the end of that one.
 class TableGone : public Error {
  public:
-  TableGone()
-      : Error(
-            "the table of this result or transaction no longer exists or was assigned to; use it before "
-            "that") {}
+  /// `what` has lost its table: "view".
+  TableGone(const std::string& what, const std::string& what_to_do)
+      : Error("the table of this " + what + " no longer exists, or another one was assigned to it; " +
+              what_to_do) {}
 };
 
 /// A transaction was used after the table had changed under it: what it has read may not be so any more.
 class TransactionConflict : public Error {
  public:
   TransactionConflict(Version version_at_start, Version latest_version)
-      : Error("the table was at version " + std::to_string(version_at_start) +
-              " when the transaction began and is at version " + std::to_string(latest_version) +
-              " now; begin a new transaction and do its writes again"),
+      : Error((version_at_start == latest_version
+                   ? "the table, still at version " + std::to_string(latest_version) +
+                         ", has remembered a load of change events since the transaction began"
+                   : "the table was at version " + std::to_string(version_at_start) +
+                         " when the transaction began and is at version " + std::to_string(latest_version) +
+                         " now") +
+              "; begin a new transaction and do its writes again"),
         started(version_at_start),
         latest(latest_version) {}
 
   Version started;
-  Version latest;
+  Version latest;  ///< equal to `started` after a load of change events that made no version
 };
 
 /// A transaction was used after commit() or rollback().
@@ -1586,6 +1620,30 @@ struct Column : ExpressionBase {
   /// An assignment for update() and insert(): nothing is written here.
   template <class Value>
   constexpr auto operator=(Value value) const;  // NOLINT(misc-unconventional-assign-operator)
+
+  // Assignments that there are not: the compiler says so.
+
+  template <class Value>
+  constexpr auto operator+=(const Value& value) const {
+    return calculated(value);
+  }
+  template <class Value>
+  constexpr auto operator-=(const Value& value) const {
+    return calculated(value);
+  }
+  template <class Value>
+  constexpr auto operator*=(const Value& value) const {
+    return calculated(value);
+  }
+
+ private:
+  template <class Value>
+  constexpr auto calculated(const Value& value) const {
+    static_assert(!std::same_as<Value, Value>,
+                  "keyfold: an assignment that calculates is written "
+                  "target<&Row::column> = target<&Row::column> + value");
+    return *this = value;
+  }
 };
 
 template <class T>
@@ -2067,7 +2125,8 @@ inline constexpr bool is_assignment_v<Assignment<C, V>> = true;
 template <Side side, auto Member>
 template <class Value>
 constexpr auto Column<side, Member>::operator=(Value value) const {
-  static_assert(side == Side::target, "keyfold: only a column of the target can be assigned");
+  static_assert(side == Side::target,
+                "keyfold: only a column of the target can be assigned; a comparison is written ==");
   static_assert(side != Side::target || is_data_member<Member>,
                 "keyfold: only a data member can be assigned, not a function");
   if constexpr (Expression<Value>) {
@@ -4138,7 +4197,7 @@ Change<Row> change_of(const LogBlock<Row>& block, const LogEntry<Row>& entry) {
 /// them.
 template <class Row, class Visit>
 void for_each_change(const CommitLog<Row>& log, const CommitRecord<Row>& record, Visit visit) {
-  if (!record.has_changes) throw VersionExpired(record.version - 1, log.oldest);
+  if (!record.has_changes) throw VersionExpired::of_changes(record.version, log.oldest);
   for (const auto* entry = record.block.first(); entry != nullptr; entry = record.block.next(entry)) {
     if (entry->kind() != LogKind::rekey_in) visit(detail::change_of(record.block, *entry));
   }
@@ -7769,8 +7828,19 @@ class CorruptSnapshot : public Error {
         file(std::move(damaged_file)),
         offset(damaged_offset) {}
 
+  /// A file that never was a snapshot, for which `reason` is given.
+  static CorruptSnapshot no_snapshot(std::string other_file, const std::string& reason) {
+    return {"'" + other_file + "' is no snapshot of keyfold: " + reason +
+                "; check the path: load() reads what save() wrote, Store::open() the directory of a store",
+            std::move(other_file)};
+  }
+
   std::string file;      ///< "<stream>" for a stream
   std::uint64_t offset;  ///< where something is wrong, or where the part begins whose checksum is
+
+ private:
+  CorruptSnapshot(const std::string& message, std::string other_file)
+      : Error(message), file(std::move(other_file)), offset(0) {}
 };
 
 /// The rows that were stored are not made of the columns that the program's rows have.
@@ -9838,14 +9908,68 @@ template <class... Values>
 inline constexpr bool not_only_assignments =
     sizeof...(Values) != 1 && (sizeof...(Values) == 0 || !(is_assignment_v<Values> && ...));
 
+/// What may come after the action of a clause, and is not there before it: the compiler says so, once, since
+/// the merge then goes on as if do_nothing() had been said.
+template <class When>
+class ActionForgotten {
+ public:
+  template <auto... Members, class... Arguments>
+  constexpr auto on(Arguments... arguments) && {
+    return with_action().template on<Members...>(std::move(arguments)...);
+  }
+  template <class Condition>
+  constexpr auto on_condition(Condition condition) && {
+    return with_action().on_condition(std::move(condition));
+  }
+  template <class Policy>
+  constexpr auto duplicates(Policy policy) && {
+    return with_action().duplicates(std::move(policy));
+  }
+  constexpr auto rewrite_unchanged() && { return with_action().rewrite_unchanged(); }
+
+  template <class... Conditions>
+  constexpr auto when_matched(Conditions... conditions) && {
+    return with_action().when_matched(std::move(conditions)...);
+  }
+  template <class... Conditions>
+  constexpr auto when_not_matched(Conditions... conditions) && {
+    return with_action().when_not_matched(std::move(conditions)...);
+  }
+  template <class... Conditions>
+  constexpr auto when_not_matched_by_source(Conditions... conditions) && {
+    return with_action().when_not_matched_by_source(std::move(conditions)...);
+  }
+
+  auto metadata(std::string text) && { return with_action().metadata(std::move(text)); }
+  auto once(std::string app, std::uint64_t number) && { return with_action().once(std::move(app), number); }
+  auto execute() && { return with_action().execute(); }
+  auto preview() && { return with_action().preview(); }
+
+ private:
+  constexpr auto with_action() {
+    static_assert(When::kind_of_clause != ClauseKind::matched,
+                  "keyfold: a when_matched clause has no action; right after it comes update_all(), "
+                  "update(...), erase(), do_nothing() or raise(...)");
+    static_assert(When::kind_of_clause != ClauseKind::not_matched,
+                  "keyfold: a when_not_matched clause has no action; right after it comes insert_all(), "
+                  "insert(...), do_nothing() or raise(...)");
+    static_assert(When::kind_of_clause != ClauseKind::not_matched_by_source,
+                  "keyfold: a when_not_matched_by_source clause has no action; right after it comes "
+                  "update(...), erase(), do_nothing() or raise(...)");
+    return static_cast<When&&>(*this).do_nothing();
+  }
+};
+
 /// A clause whose condition is given and whose action is not.
 template <class Host, ClauseKind kind, class Condition>
-class [[nodiscard]] When {
+class [[nodiscard("a clause does nothing without an action")]] When
+    : public ActionForgotten<When<Host, kind, Condition>> {
  public:
   using Row = typename Host::Row;
   using Source = typename Host::Source;
   using Target = std::conditional_t<has_target<kind>, Row, NoRow>;
   using Incoming = std::conditional_t<has_source<kind>, Source, NoRow>;
+  static constexpr ClauseKind kind_of_clause = kind;
 
   constexpr When(Host&& host, Condition condition)
       : host_(std::move(host)), condition_(std::move(condition)) {}
@@ -9893,7 +10017,9 @@ class [[nodiscard]] When {
   template <class... Values>
     requires(not_only_assignments<Values...>)
   constexpr auto update(Values...) && {
-    static_assert(!not_only_assignments<Values...>,
+    static_assert(sizeof...(Values) > 0,
+                  "keyfold: update() takes assignments or a callable; update_all() sets all columns");
+    static_assert(sizeof...(Values) == 0 || !not_only_assignments<Values...>,
                   "keyfold: an assignment is written target<&Row::column> = value");
     return std::move(*this).act(DoNothing{});
   }
@@ -9940,7 +10066,9 @@ class [[nodiscard]] When {
   template <class... Values>
     requires(not_only_assignments<Values...>)
   constexpr auto insert(Values...) && {
-    static_assert(!not_only_assignments<Values...>,
+    static_assert(sizeof...(Values) > 0,
+                  "keyfold: insert() takes assignments or a callable; insert_all() inserts the source row");
+    static_assert(sizeof...(Values) == 0 || !not_only_assignments<Values...>,
                   "keyfold: an assignment is written target<&Row::column> = value");
     return std::move(*this).act(DoNothing{});
   }
@@ -9997,6 +10125,15 @@ class MergeSyntax {
     static_assert((Readable<Members, S> && ...),
                   "keyfold: on<>() names a member of another type than the source row");
     return std::move(*this).template match<Parts<Members...>, void>(old_condition());
+  }
+
+  // The member as an argument: the compiler says so.
+  template <class Member, class... More>
+    requires std::is_member_pointer_v<Member>
+  constexpr auto on(Member, More...) && {
+    static_assert(!std::is_member_pointer_v<Member>,
+                  "keyfold: on<&Source::member>() names the key of the source between angle brackets");
+    return std::move(self()).with(self().rule());
   }
 
   /// Matches through a secondary index of the target instead of its key.
@@ -11251,7 +11388,8 @@ class MergeResult {
   [[nodiscard]] ChangeSet<Row> changes() const {
     if (written_.record == 0) return {};
     const auto log = log_.lock();
-    if (log == nullptr) throw TableGone();
+    if (log == nullptr)
+      throw TableGone("result, or the transaction it was part of,", "ask for changes() before that");
     if (log->readers == nullptr) return changes_in(*log);
     ChangeSet<Row> changes;
     log->readers->read([&] { changes = changes_in(*log); });
@@ -11869,7 +12007,8 @@ class AsOfView : public detail::ViewBase {
 
  private:
   void require_readable() const {
-    if (log_.expired()) throw TableGone();
+    if (log_.expired())
+      throw TableGone("view", "read it while its table lives, or read a copy made by to_table()");
     core_->log->require_readable(version_);
   }
 
@@ -12480,6 +12619,139 @@ class Join {
 
 }  // namespace keyfold::detail
 
+// detail/range_forgotten
+
+namespace keyfold::detail {
+
+template <class T>
+inline constexpr bool is_merge_rule = false;
+template <class... RuleArguments>
+inline constexpr bool is_merge_rule<MergeRule<RuleArguments...>> = true;
+
+template <class T, class Row>
+concept RowsOrRow = std::ranges::input_range<T> || std::convertible_to<T, Row>;
+
+/// Overloads of the verbs that take rows, for what is no range of rows: each says what to call instead. Row
+/// is what a list in braces would be, as in `append({1, "open"})`.
+template <class Row>
+class RangeForgotten {
+ public:
+  template <class Given = Row>
+  auto merge(Given&&)
+    requires(!std::ranges::input_range<Given>)
+  {
+    static_assert(std::ranges::input_range<Given>,
+                  "keyfold: merge() takes a range of rows; give one row as std::array{row}, or call "
+                  "upsert(row)");
+  }
+  template <class Given = Row, class Rule>
+  auto merge(Given&&, const Rule&)
+    requires(!std::ranges::input_range<Given> || !is_merge_rule<Rule>)
+  {
+    check_rule<Given, Rule>();
+  }
+  template <class Given = Row, class Rule>
+  auto preview(Given&&, const Rule&)
+    requires(!std::ranges::input_range<Given> || !is_merge_rule<Rule>)
+  {
+    check_rule<Given, Rule>();
+  }
+  template <class Given = Row>
+  auto preview(Given&&) {
+    static_assert(!std::same_as<Given, Given>,
+                  "keyfold: preview() of a table takes rows and a rule; without a rule write "
+                  "merge(rows).when_...().preview()");
+  }
+  template <class Given, class... More>
+  auto upsert(Given&&, More&&...)
+    requires(sizeof...(More) > 0 || !RowsOrRow<Given, Row>)
+  {
+    static_assert(sizeof...(More) == 0 && RowsOrRow<Given, Row>,
+                  "keyfold: upsert() takes a row of the table or one range of rows; give one row of another "
+                  "type as std::array{row}");
+  }
+  template <class Given = Row, class... More>
+  auto patch(Given&&, More&&...)
+    requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
+  {
+    static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
+                  "keyfold: patch() takes one range of rows; give one row as std::array{row}");
+  }
+  template <class Given = Row, class... More>
+  auto apply_changes(Given&&, More&&...)
+    requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
+  {
+    static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
+                  "keyfold: apply_changes() takes one range of events; give one event as std::array{event}");
+  }
+  template <class Given = Row, class... More>
+  auto append(Given&&, More&&...)
+    requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
+  {
+    static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
+                  "keyfold: append() takes one range of rows; insert(row) adds one");
+  }
+  template <class... Given>
+  auto insert(Given&&...)
+    requires(sizeof...(Given) != 1 || !(std::convertible_to<Given, Row> && ...))
+  {
+    static_assert(sizeof...(Given) == 1 && (std::convertible_to<Given, Row> && ...),
+                  "keyfold: insert() takes one row of the table, insert({...}); append(rows) adds a range");
+  }
+  template <class Given = Row, class... More>
+  auto overwrite(Given&&, More&&...)
+    requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
+  {
+    static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
+                  "keyfold: overwrite() takes one range of rows, all that the table is to have; upsert(row) "
+                  "writes one row");
+  }
+  template <class Condition, class Given = Row>
+  auto replace_where(const Condition&, Given&&)
+    requires(!std::ranges::input_range<Given>)
+  {
+    static_assert(std::ranges::input_range<Given>,
+                  "keyfold: replace_where() takes a condition and a range of rows; give one row as "
+                  "std::array{row}");
+  }
+  template <auto... Members, class Given = Row>
+  auto replace_using(Given&&)
+    requires(!std::ranges::input_range<Given>)
+  {
+    static_assert(std::ranges::input_range<Given>,
+                  "keyfold: replace_using<>() takes a range of rows; give one row as std::array{row}");
+  }
+  template <class Condition, class Given = Row>
+  auto replace_on(const Condition&, Given&&)
+    requires(!std::ranges::input_range<Given>)
+  {
+    static_assert(std::ranges::input_range<Given>,
+                  "keyfold: replace_on() takes a condition and a range of rows; give one row as "
+                  "std::array{row}");
+  }
+  template <class Given>
+  auto apply(const Given&)
+    requires(!std::convertible_to<const Given&, const ChangeSet<Row>&>)
+  {
+    static_assert(std::convertible_to<const Given&, const ChangeSet<Row>&>,
+                  "keyfold: apply() takes a ChangeSet of the table's rows, as diff() and changes() of a "
+                  "result give it; upsert(rows) writes rows");
+  }
+
+ private:
+  template <class Given, class Rule>
+  static constexpr void check_rule() {
+    static_assert(std::ranges::input_range<Given>,
+                  "keyfold: a rule is run on a range of rows; give one row as std::array{row}");
+    static_assert(
+        is_merge_rule<Rule>,
+        "keyfold: the rule of a merge is made by merge_rule<Row, Source>(), and its last clause has "
+        "an action");
+  }
+};
+
+}  // namespace keyfold::detail
+
 // detail/replace_plan
 
 /// Planning writes that replace rows: some leave, others come in. A row that comes in with the key of one
@@ -12669,9 +12941,14 @@ namespace keyfold {
 /// otherwise. All throw UniqueViolation, InvalidKey and CheckViolation, too, and what the source, the
 /// conditions and the rows throw.
 template <class Self, class Target, class Row>
-class Loads {
+class Loads : public detail::RangeForgotten<Row> {
  public:
   using Result = MergeResult<Row>;
+
+  using detail::RangeForgotten<Row>::overwrite;
+  using detail::RangeForgotten<Row>::replace_where;
+  using detail::RangeForgotten<Row>::replace_using;
+  using detail::RangeForgotten<Row>::replace_on;
 
   /// Replaces all rows (SQL's INSERT OVERWRITE): an empty source empties the table. O(table + rows).
   template <std::ranges::input_range Source>
@@ -13794,6 +14071,9 @@ class ChangePlanner {
   void finish() {
     if (!conflicts_.empty()) throw ChangeConflict(std::move(conflicts_));
   }
+  void finish_undo(Version version) {
+    if (!conflicts_.empty()) throw ChangeConflict(std::move(conflicts_), version);
+  }
 
   void apply(const Change<Row>& change, Position position) {
     if (change.kind() == ChangeKind::insert) return plan_.insert(Holder<Row>(*change.after()), position);
@@ -14166,6 +14446,15 @@ template <class Self, class Target, class Row>
 class Writes : public Loads<Self, Target, Row> {
  public:
   using Result = MergeResult<Row>;
+
+  using detail::RangeForgotten<Row>::merge;
+  using detail::RangeForgotten<Row>::preview;
+  using detail::RangeForgotten<Row>::upsert;
+  using detail::RangeForgotten<Row>::patch;
+  using detail::RangeForgotten<Row>::apply_changes;
+  using detail::RangeForgotten<Row>::append;
+  using detail::RangeForgotten<Row>::insert;
+  using detail::RangeForgotten<Row>::apply;
 
   /// Starts a merge of these rows, see docs/merge-semantics.md. An lvalue is referred to, an rvalue is kept;
   /// a container given as an rvalue has its rows moved from.
@@ -14632,7 +14921,7 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
 
   CoreType& open() const {
     if (workspace_ == nullptr) throw TransactionEnded();
-    if (log_.expired()) throw TableGone();
+    if (log_.expired()) throw TableGone("transaction", "commit it while its table lives");
     if (base_->version() != started_ || workspace_->sequences_outdated())
       throw TransactionConflict(started_, base_->version());
     return *workspace_;
@@ -14793,7 +15082,8 @@ class Table
       return IndexView<Row, typename Core::Rows, Asked, true>(core_->rows);
     } else {
       static_assert(number_of<Asked> < std::tuple_size_v<Specs>,
-                    "keyfold: by<> names members that no index of the table is made of");
+                    "keyfold: by<> names members that no index of the table is made of; give the table "
+                    "OrderedBy<...>, HashedBy<...> or UniqueBy<...> of them");
       using Spec = std::tuple_element_t<number_of<Asked>, Specs>;
       const auto& index = core_->template secondary<number_of<Asked>>();
       return IndexView<Row, std::remove_cvref_t<decltype(index)>, Asked, detail::spec_traits<Spec>::ordered>(
@@ -15071,13 +15361,13 @@ typename Table<R, K, I...>::Result Table<R, K, I...>::undo(detail::CommitNote no
   if (version == 0) throw VersionNotFound(version, log.latest());
   log.require_readable(version);
   const auto& record = *log.find(version);
-  if (!record.has_changes) throw VersionExpired(version - 1, log.oldest);
+  if (!record.has_changes) throw VersionExpired::of_changes(version, log.oldest);
   note.operation = "UNDO";
   note.parameters = std::make_shared<const std::string>("VERSION " + std::to_string(version));
   return write(std::move(note), [&](auto& plan) {
     detail::ChangePlanner<Core> planner(*core_, plan);
     planner.undo(record.block);
-    planner.finish();
+    planner.finish_undo(version);
   });
 }
 
@@ -15105,6 +15395,9 @@ void Table<R, K, I...>::untag(std::string_view name) {
 template <class R, class K, class... I>
 template <class Rule>
 Version Table<R, K, I...>::first_kept(const Rule& rule) const {
+  static_assert(
+      std::same_as<Rule, KeepLastVersions> || std::same_as<Rule, KeepFor> || std::same_as<Rule, OlderThan>,
+      "keyfold: expire() takes keep_last(versions), older_than(time) or keep_for(duration)");
   // Commits that subscribers are still to be told of stay, and what read points need.
   const Version told = core_->subscribers->telling() ? core_->subscribers->told() : version();
   const Version limit = std::min(told, detail::oldest_read(*core_->log));

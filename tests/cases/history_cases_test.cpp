@@ -119,7 +119,8 @@ TEST_CASE("a feed from an expired version is an error that names the oldest read
   const auto error = error_of<kf::VersionExpired>([&] { static_cast<void>(entries.changes(1, 4)); });
   CHECK(error.requested == 1);
   CHECK(error.oldest == 3);
-  CHECK(std::string(error.what()).find("oldest readable version is 3") != std::string::npos);
+  CHECK(std::string(error.what()).find("the oldest version that is kept, beside tagged ones, is 3") !=
+        std::string::npos);
   CHECK_THROWS_AS(entries.changes(0, 4), kf::VersionExpired);
   CHECK_THROWS_AS(entries.changes(2, 4), kf::VersionExpired);
   CHECK_THROWS_AS(entries.changes(0, 1), kf::VersionExpired);

@@ -134,9 +134,12 @@ class ChunkReader {
 
   void read_preamble() {
     std::array<std::byte, preamble_size> preamble{};
-    read(preamble.data(), preamble.size());
-    if (std::memcmp(preamble.data(), snapshot_magic.data(), snapshot_magic.size()) != 0)
-      fail_at(0, "it does not begin as snapshots do");
+    consumed_ = source_.read(preamble.data(), preamble.size());
+    if (consumed_ == 0) throw CorruptSnapshot::no_snapshot(file_, "it is empty");
+    const auto magic = std::min(snapshot_magic.size(), static_cast<std::size_t>(consumed_));
+    if (std::memcmp(preamble.data(), snapshot_magic.data(), magic) != 0)
+      throw CorruptSnapshot::no_snapshot(file_, "it does not begin as one");
+    if (consumed_ != preamble.size()) fail("it ends too early");
     checksum_ = detail::crc32c(std::span(preamble).first(12));
     if (checksum_ != detail::load_number<std::uint32_t>(&preamble[12]))
       fail_at(0, "the checksum of its beginning is wrong");

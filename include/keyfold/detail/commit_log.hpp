@@ -132,7 +132,7 @@ Change<Row> change_of(const LogBlock<Row>& block, const LogEntry<Row>& entry) {
 /// them.
 template <class Row, class Visit>
 void for_each_change(const CommitLog<Row>& log, const CommitRecord<Row>& record, Visit visit) {
-  if (!record.has_changes) throw VersionExpired(record.version - 1, log.oldest);
+  if (!record.has_changes) throw VersionExpired::of_changes(record.version, log.oldest);
   for (const auto* entry = record.block.first(); entry != nullptr; entry = record.block.next(entry)) {
     if (entry->kind() != LogKind::rekey_in) visit(detail::change_of(record.block, *entry));
   }

@@ -17,7 +17,7 @@ class CsvError : public Error {
  public:
   CsvError(std::string file_name, std::size_t line_number, std::string column_name, std::size_t field_number,
            const std::string& what_and_what_to_do)
-      : Error(place(file_name, line_number, column_name, field_number) + what_and_what_to_do),
+      : Error(detail::said_of(place(file_name, line_number, column_name, field_number), what_and_what_to_do)),
         file(std::move(file_name)),
         line(line_number),
         column(std::move(column_name)),
@@ -36,7 +36,7 @@ class CsvError : public Error {
     if (field != 0) out += ": field " + std::to_string(field);
     if (!column.empty())
       out += (field != 0 ? " (column " : ": column ") + detail::excerpt(column) + (field != 0 ? ")" : "");
-    return out += ": ";
+    return out;
   }
 };
 

@@ -36,6 +36,9 @@ class CsvReader {
     if (!records_.next()) {
       records_.fail(0, {}, 0, "is empty; its first line must name the columns: " + names_text<Row>());
     }
+    if (records_.blank()) {
+      records_.fail(1, {}, 0, "the first line is blank; it must name the columns: " + names_text<Row>());
+    }
     width_ = records_.fields().size();
     for (std::size_t i = 0; i < width_; ++i) place_column(i, ignore_unknown_columns);
     if (!allow_missing_columns) require_all_columns();
@@ -45,6 +48,7 @@ class CsvReader {
   bool read(Row& row) {
     if (!records_.next()) return false;
     if (const auto found = records_.fields().size(); found != width_) {
+      if (records_.blank()) records_.fail(records_.line(), {}, 0, "the line is blank; remove it");
       records_.fail(records_.line(), {}, 0,
                     "the record has " + std::to_string(found) + " fields, the header " +
                         std::to_string(width_) + "; is a separator or a quote missing?");
@@ -66,8 +70,9 @@ class CsvReader {
     if (column == column_count<Row>) {
       if (ignore_unknown_columns) return;
       records_.fail(1, name, field + 1,
-                    "is no column of the row, which has " + names_text<Row>() +
-                        "; rename it, or set CsvOptions::ignore_unknown_columns");
+                    "is no column of the row, which has " + names_text<Row>() + "; " +
+                        remedy("the first line names the columns: rename this one, or set "
+                               "CsvOptions::ignore_unknown_columns"));
     }
     if (place_[column] != nowhere) {
       const std::string first = std::to_string(place_[column] + 1);
@@ -80,7 +85,13 @@ class CsvReader {
     const auto missing = std::ranges::find(place_, nowhere);
     if (missing == place_.end()) return;
     records_.fail(1, std::string(column_names<Row>[static_cast<std::size_t>(missing - place_.begin())]), 0,
-                  "is missing in the header; add it, or set CsvOptions::allow_missing_columns");
+                  "is missing in the header; " + remedy("add it, or set CsvOptions::allow_missing_columns"));
+  }
+
+  [[nodiscard]] std::string remedy(const std::string& unless_separator) const {
+    const std::string other = records_.other_separator();
+    return other.empty() ? unless_separator
+                         : "if " + other + " separates the fields, set CsvOptions::separator";
   }
 
   template <class Value>

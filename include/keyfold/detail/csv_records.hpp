@@ -51,6 +51,19 @@ class CsvRecords {
   /// The fields of the record that next() read; valid until it is called again.
   [[nodiscard]] std::span<const CsvField> fields() const noexcept { return {fields_.data(), size_}; }
 
+  /// Whether that record is a line of nothing but blanks.
+  [[nodiscard]] bool blank() const noexcept {
+    return size_ == 1 && !fields_[0].quoted && fields_[0].text.find_first_not_of(" \t") == std::string::npos;
+  }
+
+  /// For a record of one field: what may separate several in it, as text for a message; else nothing.
+  [[nodiscard]] std::string other_separator() const {
+    if (size_ != 1 || fields_[0].quoted) return {};
+    const auto at = fields_[0].text.find_first_of(",;\t|");
+    if (at == std::string::npos) return {};
+    return fields_[0].text[at] == '\t' ? "a tab" : std::string("'") + fields_[0].text[at] + "'";
+  }
+
   /// The physical line, from 1, on which that record begins.
   [[nodiscard]] std::size_t line() const noexcept { return record_line_; }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace keyfold::detail {
 
@@ -15,6 +16,12 @@ inline std::string excerpt(std::string_view text) {
   for (const char c : text.substr(0, limit))
     out += static_cast<unsigned char>(c) < ' ' || c == '\x7F' ? '?' : c;
   return out += text.size() > limit ? "...'" : "'";
+}
+
+/// "test.csv:1: column 'x' is missing", "test.csv:1: column 'x': a quote stands": without a colon where the
+/// place is the subject of what is said.
+inline std::string said_of(std::string place, const std::string& what) {
+  return std::move(place) + (what.starts_with("is ") ? " " : ": ") + what;
 }
 
 }  // namespace keyfold::detail

@@ -7,6 +7,7 @@
 #include <keyfold/detail/value.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -75,6 +76,30 @@ struct Column : ExpressionBase {
   /// An assignment for update() and insert(): nothing is written here.
   template <class Value>
   constexpr auto operator=(Value value) const;  // NOLINT(misc-unconventional-assign-operator)
+
+  // Assignments that there are not: the compiler says so.
+
+  template <class Value>
+  constexpr auto operator+=(const Value& value) const {
+    return calculated(value);
+  }
+  template <class Value>
+  constexpr auto operator-=(const Value& value) const {
+    return calculated(value);
+  }
+  template <class Value>
+  constexpr auto operator*=(const Value& value) const {
+    return calculated(value);
+  }
+
+ private:
+  template <class Value>
+  constexpr auto calculated(const Value& value) const {
+    static_assert(!std::same_as<Value, Value>,
+                  "keyfold: an assignment that calculates is written "
+                  "target<&Row::column> = target<&Row::column> + value");
+    return *this = value;
+  }
 };
 
 template <class T>
@@ -556,7 +581,8 @@ inline constexpr bool is_assignment_v<Assignment<C, V>> = true;
 template <Side side, auto Member>
 template <class Value>
 constexpr auto Column<side, Member>::operator=(Value value) const {
-  static_assert(side == Side::target, "keyfold: only a column of the target can be assigned");
+  static_assert(side == Side::target,
+                "keyfold: only a column of the target can be assigned; a comparison is written ==");
   static_assert(side != Side::target || is_data_member<Member>,
                 "keyfold: only a data member can be assigned, not a function");
   if constexpr (Expression<Value>) {

@@ -16,7 +16,7 @@ class JsonError : public Error {
  public:
   JsonError(std::string file_name, std::size_t line_number, std::size_t byte_offset, std::string column_name,
             const std::string& what_and_what_to_do)
-      : Error(place(file_name, line_number, byte_offset, column_name) + what_and_what_to_do),
+      : Error(detail::said_of(place(file_name, line_number, byte_offset, column_name), what_and_what_to_do)),
         file(std::move(file_name)),
         line(line_number),
         offset(byte_offset),
@@ -33,7 +33,7 @@ class JsonError : public Error {
     std::string out = file;
     if (line != 0) out += ':' + std::to_string(line) + ':' + std::to_string(offset + 1);
     if (!column.empty()) out += ": column " + detail::excerpt(column);
-    return out += ": ";
+    return out;
   }
 };
 

@@ -73,11 +73,23 @@ class JsonReader {
     do {
       if (!lines_.next()) return false;
     } while (lines_.blank());
-    lines_.parse([&](const JsonValue& value) { JsonObjectReader<Row>(rules_).read(value, row); });
+    lines_.parse([&](const JsonValue& value) {
+      if (value.kind() != JsonKind::object) refuse_line(value);
+      JsonObjectReader<Row>(rules_).read(value, row);
+    });
     return true;
   }
 
  private:
+  [[noreturn]] static void refuse_line(const JsonValue& value) {
+    const bool array = value.kind() == JsonKind::array;
+    throw ColumnFault{value.offset(),
+                      {},
+                      found_text(value) + " where a row is needed, an object with the columns " +
+                          names_text<Row>() + "; write one object a line" +
+                          (array ? ", without an array around them" : "")};
+  }
+
   JsonLines lines_;
   JsonRules rules_;
 };

@@ -5,6 +5,8 @@
 #include <keyfold/duplicates.hpp>
 #include <keyfold/key.hpp>
 
+#include <cstdint>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -41,14 +43,68 @@ template <class... Values>
 inline constexpr bool not_only_assignments =
     sizeof...(Values) != 1 && (sizeof...(Values) == 0 || !(is_assignment_v<Values> && ...));
 
+/// What may come after the action of a clause, and is not there before it: the compiler says so, once, since
+/// the merge then goes on as if do_nothing() had been said.
+template <class When>
+class ActionForgotten {
+ public:
+  template <auto... Members, class... Arguments>
+  constexpr auto on(Arguments... arguments) && {
+    return with_action().template on<Members...>(std::move(arguments)...);
+  }
+  template <class Condition>
+  constexpr auto on_condition(Condition condition) && {
+    return with_action().on_condition(std::move(condition));
+  }
+  template <class Policy>
+  constexpr auto duplicates(Policy policy) && {
+    return with_action().duplicates(std::move(policy));
+  }
+  constexpr auto rewrite_unchanged() && { return with_action().rewrite_unchanged(); }
+
+  template <class... Conditions>
+  constexpr auto when_matched(Conditions... conditions) && {
+    return with_action().when_matched(std::move(conditions)...);
+  }
+  template <class... Conditions>
+  constexpr auto when_not_matched(Conditions... conditions) && {
+    return with_action().when_not_matched(std::move(conditions)...);
+  }
+  template <class... Conditions>
+  constexpr auto when_not_matched_by_source(Conditions... conditions) && {
+    return with_action().when_not_matched_by_source(std::move(conditions)...);
+  }
+
+  auto metadata(std::string text) && { return with_action().metadata(std::move(text)); }
+  auto once(std::string app, std::uint64_t number) && { return with_action().once(std::move(app), number); }
+  auto execute() && { return with_action().execute(); }
+  auto preview() && { return with_action().preview(); }
+
+ private:
+  constexpr auto with_action() {
+    static_assert(When::kind_of_clause != ClauseKind::matched,
+                  "keyfold: a when_matched clause has no action; right after it comes update_all(), "
+                  "update(...), erase(), do_nothing() or raise(...)");
+    static_assert(When::kind_of_clause != ClauseKind::not_matched,
+                  "keyfold: a when_not_matched clause has no action; right after it comes insert_all(), "
+                  "insert(...), do_nothing() or raise(...)");
+    static_assert(When::kind_of_clause != ClauseKind::not_matched_by_source,
+                  "keyfold: a when_not_matched_by_source clause has no action; right after it comes "
+                  "update(...), erase(), do_nothing() or raise(...)");
+    return static_cast<When&&>(*this).do_nothing();
+  }
+};
+
 /// A clause whose condition is given and whose action is not.
 template <class Host, ClauseKind kind, class Condition>
-class [[nodiscard]] When {
+class [[nodiscard("a clause does nothing without an action")]] When
+    : public ActionForgotten<When<Host, kind, Condition>> {
  public:
   using Row = typename Host::Row;
   using Source = typename Host::Source;
   using Target = std::conditional_t<has_target<kind>, Row, NoRow>;
   using Incoming = std::conditional_t<has_source<kind>, Source, NoRow>;
+  static constexpr ClauseKind kind_of_clause = kind;
 
   constexpr When(Host&& host, Condition condition)
       : host_(std::move(host)), condition_(std::move(condition)) {}
@@ -96,7 +152,9 @@ class [[nodiscard]] When {
   template <class... Values>
     requires(not_only_assignments<Values...>)
   constexpr auto update(Values...) && {
-    static_assert(!not_only_assignments<Values...>,
+    static_assert(sizeof...(Values) > 0,
+                  "keyfold: update() takes assignments or a callable; update_all() sets all columns");
+    static_assert(sizeof...(Values) == 0 || !not_only_assignments<Values...>,
                   "keyfold: an assignment is written target<&Row::column> = value");
     return std::move(*this).act(DoNothing{});
   }
@@ -143,7 +201,9 @@ class [[nodiscard]] When {
   template <class... Values>
     requires(not_only_assignments<Values...>)
   constexpr auto insert(Values...) && {
-    static_assert(!not_only_assignments<Values...>,
+    static_assert(sizeof...(Values) > 0,
+                  "keyfold: insert() takes assignments or a callable; insert_all() inserts the source row");
+    static_assert(sizeof...(Values) == 0 || !not_only_assignments<Values...>,
                   "keyfold: an assignment is written target<&Row::column> = value");
     return std::move(*this).act(DoNothing{});
   }
@@ -200,6 +260,15 @@ class MergeSyntax {
     static_assert((Readable<Members, S> && ...),
                   "keyfold: on<>() names a member of another type than the source row");
     return std::move(*this).template match<Parts<Members...>, void>(old_condition());
+  }
+
+  // The member as an argument: the compiler says so.
+  template <class Member, class... More>
+    requires std::is_member_pointer_v<Member>
+  constexpr auto on(Member, More...) && {
+    static_assert(!std::is_member_pointer_v<Member>,
+                  "keyfold: on<&Source::member>() names the key of the source between angle brackets");
+    return std::move(self()).with(self().rule());
   }
 
   /// Matches through a secondary index of the target instead of its key.

@@ -66,6 +66,9 @@ class ChangePlanner {
   void finish() {
     if (!conflicts_.empty()) throw ChangeConflict(std::move(conflicts_));
   }
+  void finish_undo(Version version) {
+    if (!conflicts_.empty()) throw ChangeConflict(std::move(conflicts_), version);
+  }
 
   void apply(const Change<Row>& change, Position position) {
     if (change.kind() == ChangeKind::insert) return plan_.insert(Holder<Row>(*change.after()), position);

@@ -209,7 +209,7 @@ class RowDecoder {
           column.name, column.type,
           "no such column, but a column '" + gained.name + "' that the file has not",
           "say in schema_changes<>::renamed that it is that one, or in schema_changes<>::dropped "
-          "that it is gone");
+          "that it is gone, unless the file is that of another table");
     }
   }
 
