@@ -321,6 +321,28 @@ TEST_CASE("a reader may read again, and not write") {
   CHECK(shared.size() == 2);
 }
 
+TEST_CASE("a writer that reads may not write within that") {
+  kf::SharedTable<Accounts> shared;
+  shared.append(accounts(3));
+  shared.transaction([&](auto& tx) {
+    shared.read([&](const Accounts& table) {
+      const Account& first = table.at(1);
+      CHECK_THROWS_AS(shared.erase(1), kf::ReentrantWrite);
+      CHECK_THROWS_AS(shared.write([](Accounts& t) { t.clear(); }), kf::ReentrantWrite);
+      tx.upsert(Account{1, "later", first.cents});
+      CHECK(shared.read([&](const Accounts& again) { return &again.at(1) == &first; }));
+    });
+  });
+  CHECK(shared.version() == 2);
+  shared.write([&](Accounts& table) {
+    shared.read([&](const Accounts&) { CHECK_THROWS_AS(shared.erase(1), kf::ReentrantWrite); });
+    table.erase(2);
+    shared.erase(0);
+  });
+  CHECK(shared.find(1)->owner == "later");
+  CHECK(shared.size() == 1);
+}
+
 TEST_CASE("a reader that reads again does not wait for a writer that waits for it") {
   kf::SharedTable<Accounts> shared;
   shared.append(accounts(3));
@@ -419,6 +441,29 @@ TEST_CASE("read points may be read while their table is destroyed") {
   reader.join();
   CHECK(gone);
   CHECK(right);
+}
+
+TEST_CASE("what a write has changed may be asked for while its table is replaced") {
+  kf::SharedTable<Accounts> shared;
+  const auto result = shared.append(accounts(50));
+  std::atomic<bool> asks{false};
+  bool gone = false;
+  std::optional<Thread> asking;
+  shared.write([&](Accounts& table) {
+    asking.emplace([&] {
+      asks = true;
+      try {
+        static_cast<void>(result.changes());
+      } catch (const kf::TableGone&) {
+        gone = true;
+      }
+    });
+    while (!asks) std::this_thread::yield();
+    std::this_thread::sleep_for(50ms);  // it waits for the table by now
+    table = Accounts();
+  });
+  asking.reset();
+  CHECK(gone);
 }
 
 TEMPLATE_TEST_CASE("readers never see half a commit", "", Accounts, Sorted) {
