@@ -73,11 +73,22 @@ class JsonReader {
     do {
       if (!lines_.next()) return false;
     } while (lines_.blank());
-    lines_.parse([&](const JsonValue& value) { JsonObjectReader<Row>(rules_).read(value, row); });
+    lines_.parse([&](const JsonValue& value) {
+      require_object(value);
+      JsonObjectReader<Row>(rules_).read(value, row);
+    });
     return true;
   }
 
  private:
+  static void require_object(const JsonValue& value) {
+    if (value.kind() == JsonKind::object) return;
+    throw ColumnFault{value.offset(),
+                      {},
+                      found_text(value) + " where an object with the columns " + names_text<Row>() +
+                          " is needed; write one row a line"};
+  }
+
   JsonLines lines_;
   JsonRules rules_;
 };
