@@ -43,12 +43,13 @@ class KeyfoldConan(ConanFile):
         core.requires = ["boost::headers"]
         components = [core]
         if not self.dependencies["boost"].options.get_safe("header_only"):
-            serialization = self.cpp_info.components["serialization"]
-            serialization.set_property("cmake_target_name", "keyfold::serialization")
-            serialization.requires = ["core", "boost::serialization"]
+            for library in ("serialization", "json"):
+                component = self.cpp_info.components[library]
+                component.set_property("cmake_target_name", "keyfold::" + library)
+                component.requires = ["core", "boost::" + library]
+                components.append(component)
             if self.settings.os in ("Linux", "FreeBSD"):
-                serialization.system_libs = ["pthread"]
-            components.append(serialization)
+                self.cpp_info.components["serialization"].system_libs = ["pthread"]
         for component in components:
             component.bindirs = []
             component.libdirs = []
