@@ -9,6 +9,8 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
+#include <memory>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -229,6 +231,37 @@ TEST_CASE("a retention waits for read points") {
   point.reset();
   shared.upsert(accounts(300, 10));
   CHECK(oldest() == 10);
+}
+
+TEST_CASE("what a retention lets go of is freed beside the readers") {
+  struct Parcel {
+    int id = 0;
+    std::shared_ptr<const int> content;
+  };
+  using Parcels = kf::Table<Parcel, kf::Key<&Parcel::id>>;
+  int freed = 0;
+  int read = 0;
+  kf::TableOptions options;
+  options.retention = kf::keep_last(1);
+  kf::SharedTable<Parcels> shared{Parcels(options)};
+  std::vector<Thread> readers;
+  const auto parcel = [&](int number) {
+    const auto free = [&](const int* content) {
+      delete content;
+      if (++freed > 3) return;  // the others go with the table
+      std::promise<void> done;
+      const auto is_done = done.get_future();
+      readers.emplace_back([&shared, promise = std::move(done)]() mutable {
+        static_cast<void>(shared.size());
+        promise.set_value();
+      });
+      if (is_done.wait_for(2s) == std::future_status::ready) ++read;
+    };
+    return Parcel{1, std::shared_ptr<const int>(new int(number), free)};
+  };
+  for (int i = 1; freed < 3 && i < 20; ++i) shared.upsert(parcel(i));
+  CHECK(freed == 3);
+  CHECK(read == 3);
 }
 
 TEST_CASE("a read point at a tagged version among expired ones keeps everything, its tag gone or not") {
