@@ -4,13 +4,6 @@ include(CMakePackageConfigHelpers)
 set(config_dir ${CMAKE_INSTALL_DATADIR}/cmake/keyfold)
 install(TARGETS keyfold EXPORT keyfoldTargets FILE_SET HEADERS)
 install(EXPORT keyfoldTargets NAMESPACE keyfold:: DESTINATION ${config_dir})
-# Each in a file of its own, since the core must be found where these libraries of Boost are not.
-foreach(library IN ITEMS serialization json)
-  if(TARGET keyfold_${library})
-    install(TARGETS keyfold_${library} EXPORT keyfold_${library})
-    install(EXPORT keyfold_${library} FILE keyfold_${library}.cmake NAMESPACE keyfold:: DESTINATION ${config_dir})
-  endif()
-endforeach()
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/keyfoldConfigVersion.cmake
   COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/keyfoldConfig.cmake ${PROJECT_BINARY_DIR}/keyfoldConfigVersion.cmake

@@ -1,6 +1,7 @@
 # Pretty printers for gdb. scripts/embed-gdb-printers puts them into include/keyfold/detail/gdb_printers.hpp, so that gdb
 # finds them in the program. Without a program that has them: `source` this file.
 import datetime
+import re
 
 import gdb
 import gdb.printing
@@ -34,12 +35,40 @@ def owners(weak_pointer):
     return int(gdb.Value(address).cast(field.type.pointer()).dereference())
 
 
-def elements(container):
-    # The elements of a container of the standard library, whose own printer knows where they are.
+def standard_printer(container):
     printer = gdb.default_visualizer(container)
     if printer is None:
         raise gdb.GdbError('keyfold: the pretty printers of the standard library are not loaded')
-    return (child[1] for child in printer.children())
+    return printer
+
+
+def elements(container):
+    # The elements of a container of the standard library, whose own printer knows where they are. Before it is
+    # constructed there may be no end of them: none may be collected without a look at count_of().
+    return (child[1] for child in standard_printer(container).children())
+
+
+def count_of(container):
+    # "std::vector of length 2, capacity 4", "std::deque with 2 elements"
+    number = re.search(r'(?:length|with) (\d+)', standard_printer(container).to_string() or '')
+    return int(number.group(1)) if number else 0
+
+
+def collected(container):
+    if count_of(container) > 1 << 24:
+        raise gdb.GdbError('keyfold: this has not been constructed yet')
+    return list(elements(container))
+
+
+def last(deque):
+    # None if it is empty.
+    start, finish = deque['_M_impl']['_M_start'], deque['_M_impl']['_M_finish']
+    if start['_M_cur'] == finish['_M_cur']:
+        return None
+    if finish['_M_cur'] != finish['_M_first']:
+        return (finish['_M_cur'] - 1).dereference()
+    node = (finish['_M_node'] - 1).dereference()
+    return (node + (finish['_M_last'] - finish['_M_first']) - 1).dereference()
 
 
 def optional(value):
@@ -104,10 +133,6 @@ def slots(core):
 
 def log_of(core):
     return pointee(core['log'], core['log'].type.template_argument(0))
-
-
-def commits(log):
-    return list(elements(log['records']))
 
 
 def of_row(class_name, value):
@@ -189,7 +214,7 @@ def rows_at(core, version):
     # the order of its key they come last, since only the program knows that order.
     log = log_of(core)
     gone = []
-    blocks = list(elements(log['retired'])) + [commit['block'] for commit in commits(log)]
+    blocks = collected(log['retired']) + [commit['block'] for commit in collected(log['records'])]
     for block in blocks:
         for entry in entries(block):
             if entry.version > version and not entry.leaves_row:
@@ -284,8 +309,8 @@ class Table(Range):
     def to_string(self):
         if self.core is None:
             return 'keyfold::Table that was moved from'
-        records = commits(log_of(self.core))
-        version = int(records[-1]['version']) if records else 0
+        commit = last(log_of(self.core)['records'])
+        version = int(commit['version']) if commit is not None else 0
         return 'keyfold::Table of %s at version %d' % (plural(int(self.core['rows']['node_count']), 'row'), version)
 
     def elements(self):
@@ -311,13 +336,16 @@ class AsOfView(Range):
 
 class History(Range):
     def to_string(self):
-        return 'keyfold::History of ' + plural(len(self.records()), 'commit')
+        return 'keyfold::History of ' + plural(count_of(self.records()) if self.has_log() else 0, 'commit')
 
     def elements(self):
-        return (commit_text(record) for record in self.records())
+        return (commit_text(record) for record in elements(self.records())) if self.has_log() else ()
+
+    def has_log(self):
+        return int(self.value['log_']) != 0
 
     def records(self):
-        return commits(self.value['log_'].dereference()) if int(self.value['log_']) else []
+        return self.value['log_']['records']
 
 
 class Commit(Printer):
@@ -351,7 +379,7 @@ class FeedChange(Change):
 
 class ChangeSet(Range):
     def to_string(self):
-        return 'keyfold::ChangeSet of ' + plural(len(list(self.elements())), 'change')
+        return 'keyfold::ChangeSet of ' + plural(count_of(self.value['changes_']), 'change')
 
     def elements(self):
         return elements(self.value['changes_'])

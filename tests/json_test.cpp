@@ -243,6 +243,16 @@ TEST_CASE("json: a member that is given twice is an error, wherever it stands") 
   check(error_of<Item>("{\"x\":{\"y\":1,\"z\":2,\"y\":3}}", {true, true}), 1, 22, "", "'y' is given twice");
 }
 
+TEST_CASE("json: a member that is given twice is found among many, too") {
+  for (int count = 1; count <= 40; ++count) {
+    std::string line = "{";
+    for (int i = 0; i < count; ++i) line += "\"m" + std::to_string(i * 7 % 41) + "\":0,";
+    const std::size_t place = line.size() + 5;
+    CHECK(read<Item>(line + "\"m41\":0}", {true, true}) == std::vector<Item>{{}});
+    check(error_of<Item>(line + "\"m0\":0}", {true, true}), 1, place, "", "'m0' is given twice");
+  }
+}
+
 TEST_CASE("json: texts are UTF-8, escaped where they must be") {
   CHECK(json(std::string("a\"b\\c\n\r\t\b\f\x01\x1F/\x7F\0z", 16)) ==
         "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0001\\u001f/\x7F\\u0000z\"");

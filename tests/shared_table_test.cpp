@@ -9,6 +9,8 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
+#include <memory>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -231,6 +233,37 @@ TEST_CASE("a retention waits for read points") {
   CHECK(oldest() == 10);
 }
 
+TEST_CASE("what a retention lets go of is freed beside the readers") {
+  struct Parcel {
+    int id = 0;
+    std::shared_ptr<const int> content;
+  };
+  using Parcels = kf::Table<Parcel, kf::Key<&Parcel::id>>;
+  int freed = 0;
+  int read = 0;
+  kf::TableOptions options;
+  options.retention = kf::keep_last(1);
+  kf::SharedTable<Parcels> shared{Parcels(options)};
+  std::vector<Thread> readers;
+  const auto parcel = [&](int number) {
+    const auto free = [&](const int* content) {
+      delete content;
+      if (++freed > 3) return;  // the others go with the table
+      std::promise<void> done;
+      const auto is_done = done.get_future();
+      readers.emplace_back([&shared, promise = std::move(done)]() mutable {
+        static_cast<void>(shared.size());
+        promise.set_value();
+      });
+      if (is_done.wait_for(2s) == std::future_status::ready) ++read;
+    };
+    return Parcel{1, std::shared_ptr<const int>(new int(number), free)};
+  };
+  for (int i = 1; freed < 3 && i < 20; ++i) shared.upsert(parcel(i));
+  CHECK(freed == 3);
+  CHECK(read == 3);
+}
+
 TEST_CASE("a read point at a tagged version among expired ones keeps everything, its tag gone or not") {
   kf::SharedTable<Accounts> shared;
   for (int i = 1; i <= 5; ++i) shared.upsert(accounts(300, i));
@@ -319,6 +352,28 @@ TEST_CASE("a reader may read again, and not write") {
   });
   shared.erase(1);
   CHECK(shared.size() == 2);
+}
+
+TEST_CASE("a writer that reads may not write within that") {
+  kf::SharedTable<Accounts> shared;
+  shared.append(accounts(3));
+  shared.transaction([&](auto& tx) {
+    shared.read([&](const Accounts& table) {
+      const Account& first = table.at(1);
+      CHECK_THROWS_AS(shared.erase(1), kf::ReentrantWrite);
+      CHECK_THROWS_AS(shared.write([](Accounts& t) { t.clear(); }), kf::ReentrantWrite);
+      tx.upsert(Account{1, "later", first.cents});
+      CHECK(shared.read([&](const Accounts& again) { return &again.at(1) == &first; }));
+    });
+  });
+  CHECK(shared.version() == 2);
+  shared.write([&](Accounts& table) {
+    shared.read([&](const Accounts&) { CHECK_THROWS_AS(shared.erase(1), kf::ReentrantWrite); });
+    table.erase(2);
+    shared.erase(0);
+  });
+  CHECK(shared.find(1)->owner == "later");
+  CHECK(shared.size() == 1);
 }
 
 TEST_CASE("a reader that reads again does not wait for a writer that waits for it") {
@@ -419,6 +474,29 @@ TEST_CASE("read points may be read while their table is destroyed") {
   reader.join();
   CHECK(gone);
   CHECK(right);
+}
+
+TEST_CASE("what a write has changed may be asked for while its table is replaced") {
+  kf::SharedTable<Accounts> shared;
+  const auto result = shared.append(accounts(50));
+  std::atomic<bool> asks{false};
+  bool gone = false;
+  std::optional<Thread> asking;
+  shared.write([&](Accounts& table) {
+    asking.emplace([&] {
+      asks = true;
+      try {
+        static_cast<void>(result.changes());
+      } catch (const kf::TableGone&) {
+        gone = true;
+      }
+    });
+    while (!asks) std::this_thread::yield();
+    std::this_thread::sleep_for(50ms);  // it waits for the table by now
+    table = Accounts();
+  });
+  asking.reset();
+  CHECK(gone);
 }
 
 TEMPLATE_TEST_CASE("readers never see half a commit", "", Accounts, Sorted) {

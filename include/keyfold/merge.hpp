@@ -21,9 +21,12 @@ namespace keyfold {
 template <class Row>
 class MergeResult {
  public:
-  MergeResult(const detail::Written& written, std::weak_ptr<const detail::CommitLog<Row>> log,
+  MergeResult(const detail::Written& written, const std::shared_ptr<const detail::CommitLog<Row>>& log,
               std::vector<std::exception_ptr> subscriber_errors = {}) noexcept
-      : written_(written), log_(std::move(log)), subscriber_errors_(std::move(subscriber_errors)) {}
+      : written_(written),
+        log_(log),
+        readers_(log->readers),
+        subscriber_errors_(std::move(subscriber_errors)) {}
 
   /// The table's version after the write.
   [[nodiscard]] Version version() const noexcept { return written_.version; }
@@ -42,12 +45,9 @@ class MergeResult {
   /// ended; VersionExpired when the version has expired.
   [[nodiscard]] ChangeSet<Row> changes() const {
     if (written_.record == 0) return {};
-    const auto log = log_.lock();
-    if (log == nullptr)
-      throw TableGone("result, or the transaction it was part of,", "ask for changes() before that");
-    if (log->readers == nullptr) return changes_in(*log);
+    if (readers_ == nullptr) return recorded_changes();
     ChangeSet<Row> changes;
-    log->readers->read([&] { changes = changes_in(*log); });
+    readers_->read([&] { changes = recorded_changes(); });
     return changes;
   }
 
@@ -58,14 +58,19 @@ class MergeResult {
   }
 
  private:
-  ChangeSet<Row> changes_in(const detail::CommitLog<Row>& log) const {
-    const auto* record = log.find(written_.record);
-    if (record == nullptr) throw VersionExpired(written_.record, log.oldest);
-    return detail::changes_of(log, *record);
+  // Holds the log, and so only while its table cannot go.
+  ChangeSet<Row> recorded_changes() const {
+    const auto log = log_.lock();
+    if (log == nullptr)
+      throw TableGone("result, or the transaction it was part of,", "ask for changes() before that");
+    const auto* record = log->find(written_.record);
+    if (record == nullptr) throw VersionExpired(written_.record, log->oldest);
+    return detail::changes_of(*log, *record);
   }
 
   detail::Written written_;
   std::weak_ptr<const detail::CommitLog<Row>> log_;
+  std::shared_ptr<detail::TableReaders> readers_;  // of a table that was shared when it was written to
   std::vector<std::exception_ptr> subscriber_errors_;
 };
 

@@ -21,7 +21,10 @@
 #define KEYFOLD_SINGLE_DETAIL_UTF8
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <string_view>
+#include <type_traits>
 
 /// UTF-8, told from bytes that are not (Unicode, table 3-7).
 namespace keyfold::detail {
@@ -62,12 +65,20 @@ constexpr CodePoint first_code_point(std::string_view text) noexcept {
   return is_scalar_value(value, bytes) ? CodePoint{value, bytes, true} : lone;
 }
 
+/// Whether the next eight bytes are ASCII, if that can be told at once.
+constexpr bool begins_with_ascii_word(std::string_view text) noexcept {
+  std::uint64_t word = 0;
+  if (std::is_constant_evaluated() || text.size() < sizeof word) return false;
+  std::memcpy(&word, text.data(), sizeof word);
+  return (word & 0x8080808080808080U) == 0;
+}
+
 /// Offset of the first byte that is not part of well-formed UTF-8; text.size() where all are.
 constexpr std::size_t utf8_error(std::string_view text) noexcept {
   std::size_t at = 0;
   while (at < text.size()) {
     if (static_cast<unsigned char>(text[at]) < 0x80) {
-      ++at;
+      at += begins_with_ascii_word(text.substr(at)) ? sizeof(std::uint64_t) : 1;
       continue;
     }
     const CodePoint c = first_code_point(text.substr(at));
@@ -82,7 +93,6 @@ constexpr std::size_t utf8_error(std::string_view text) noexcept {
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -223,7 +233,6 @@ class TextGrid {
 #include <concepts>
 #include <limits>
 #include <ranges>
-#include <type_traits>
 #include <variant>
 
 /// Rows, changes and commits as the cells of a TextGrid.

@@ -204,13 +204,18 @@ class CsvRecords {
 
   void read_plain(CsvField& field) {
     while (!ends_field(peek())) {
-      const char c = get();
-      if (c == '"') {
+      const std::size_t begin = position_;
+      while (position_ != buffer_.size() && is_plain(buffer_[position_])) ++position_;
+      field.text.append(buffer_, begin, position_ - begin);
+      if (position_ != buffer_.size() && buffer_[position_] == '"') {
         fail(field.line, {}, size_,
              "a quote stands inside an unquoted field; quote the whole field and double its quotes");
       }
-      field.text += c;
     }
+  }
+
+  [[nodiscard]] bool is_plain(char c) const noexcept {
+    return c != '"' && c != '\n' && c != '\r' && c != separator_;
   }
 
   void read_quoted(CsvField& field) {
@@ -778,8 +783,8 @@ class CsvWriter {
   }
 
   [[nodiscard]] bool needs_quotes(std::string_view text) const {
-    return text.find_first_of("\"\r\n") != std::string_view::npos ||
-           text.find(separator_) != std::string_view::npos;
+    return std::ranges::any_of(text,
+                               [&](char c) { return c == '"' || c == '\r' || c == '\n' || c == separator_; });
   }
 
   void end_record() {

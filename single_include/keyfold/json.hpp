@@ -311,6 +311,8 @@ inline void prepend_name(ColumnFault& fault, std::string name) {
 #ifndef KEYFOLD_SINGLE_DETAIL_UTF8
 #define KEYFOLD_SINGLE_DETAIL_UTF8
 
+#include <cstring>
+
 /// UTF-8, told from bytes that are not (Unicode, table 3-7).
 namespace keyfold::detail {
 
@@ -350,12 +352,20 @@ constexpr CodePoint first_code_point(std::string_view text) noexcept {
   return is_scalar_value(value, bytes) ? CodePoint{value, bytes, true} : lone;
 }
 
+/// Whether the next eight bytes are ASCII, if that can be told at once.
+constexpr bool begins_with_ascii_word(std::string_view text) noexcept {
+  std::uint64_t word = 0;
+  if (std::is_constant_evaluated() || text.size() < sizeof word) return false;
+  std::memcpy(&word, text.data(), sizeof word);
+  return (word & 0x8080808080808080U) == 0;
+}
+
 /// Offset of the first byte that is not part of well-formed UTF-8; text.size() where all are.
 constexpr std::size_t utf8_error(std::string_view text) noexcept {
   std::size_t at = 0;
   while (at < text.size()) {
     if (static_cast<unsigned char>(text[at]) < 0x80) {
-      ++at;
+      at += begins_with_ascii_word(text.substr(at)) ? sizeof(std::uint64_t) : 1;
       continue;
     }
     const CodePoint c = first_code_point(text.substr(at));
@@ -456,24 +466,20 @@ class JsonBuilder {
   bool on_array_begin(ErrorCode&) { return open(JsonKind::array); }
   bool on_array_end(std::size_t, ErrorCode&) { return close(); }
   bool on_key_part(Text part, std::size_t, ErrorCode&) { return append(part); }
-  bool on_key(Text part, std::size_t, ErrorCode&) {
-    append(part);
-    skip_string(token());
-    key_ = take_text();
+  bool on_key(Text part, std::size_t size, ErrorCode&) {
+    key_ = take_string(token(), part, size);
     return true;
   }
   bool on_string_part(Text part, std::size_t, ErrorCode&) { return append(part); }
-  bool on_string(Text part, std::size_t, ErrorCode&) {
-    append(part);
+  bool on_string(Text part, std::size_t size, ErrorCode&) {
     JsonNode& node = add(JsonKind::text);
-    skip_string(node.offset);
-    node.text = take_text();
+    node.text = take_string(node.offset, part, size);
     return true;
   }
   static bool on_number_part(Text, ErrorCode&) { return true; }
-  bool on_int64(std::int64_t, Text, ErrorCode&) { return add_number(); }
-  bool on_uint64(std::uint64_t, Text, ErrorCode&) { return add_number(); }
-  bool on_double(double, Text, ErrorCode&) { return add_number(); }
+  bool on_int64(std::int64_t, Text text, ErrorCode&) { return add_number(text); }
+  bool on_uint64(std::uint64_t, Text text, ErrorCode&) { return add_number(text); }
+  bool on_double(double, Text text, ErrorCode&) { return add_number(text); }
   bool on_bool(bool value, ErrorCode&) { return add_literal(JsonKind::boolean, value ? 4 : 5); }
   bool on_null(ErrorCode&) { return add_literal(JsonKind::null, 4); }
   static bool on_comment_part(Text, ErrorCode&) { return true; }
@@ -481,8 +487,29 @@ class JsonBuilder {
 
  private:
   // The next token begins here.
-  std::size_t token() {
-    return at_ = std::min(document_.find_first_not_of(" \t\r\n,:", at_), document_.size());
+  std::size_t token() noexcept {
+    while (at_ < document_.size() && is_between_tokens(document_[at_])) ++at_;
+    return at_;
+  }
+
+  static bool is_between_tokens(char c) noexcept {
+    return c == ',' || c == ':' || c == ' ' || c == '\t' || c == '\r' || c == '\n';
+  }
+
+  /// Whether what the parser tells is the document from `begin` on, and not a copy of it or the rest only.
+  bool stands_at(std::size_t begin, Text told) const noexcept {
+    return told.data() == document_.data() + begin;
+  }
+
+  /// The text of the string whose quote is at `begin`, of which `last` ends `size` bytes.
+  std::string_view take_string(std::size_t begin, Text last, std::size_t size) {
+    if (last.size() == size && stands_at(begin + 1, last)) {  // nothing is escaped
+      at_ = begin + size + 2;
+      return document_.substr(begin + 1, size);
+    }
+    append(last);
+    skip_string(begin);
+    return take_text();
   }
 
   void skip_string(std::size_t begin) {
@@ -506,8 +533,9 @@ class JsonBuilder {
     return true;
   }
 
-  bool add_number() {
+  bool add_number(Text told) {
     const std::size_t begin = token();
+    if (stands_at(begin, told)) return add_literal(JsonKind::number, told.size());
     const std::size_t end = std::min(document_.find_first_not_of("0123456789+-.eE", begin), document_.size());
     return add_literal(JsonKind::number, end - begin);
   }
@@ -540,13 +568,24 @@ class JsonBuilder {
   void refuse_twins(std::size_t object) {
     keys_.clear();
     for (std::size_t i = object + 1; i < nodes_.size(); i = nodes_[i].end) keys_.push_back(i);
-    std::ranges::sort(keys_, {}, [&](std::size_t i) { return std::pair(nodes_[i].key, i); });
-    const auto twin = std::ranges::adjacent_find(keys_, {}, [&](std::size_t i) { return nodes_[i].key; });
-    if (twin == keys_.end()) return;
-    const JsonNode& second = nodes_[*(twin + 1)];
-    throw ColumnFault{
-        second.offset, {}, "the member " + excerpt(second.key) + " is given twice; remove one of the two"};
+    if (keys_.size() <= few_keys) {
+      for (auto first = keys_.begin(); first != keys_.end(); ++first) {
+        for (auto second = first + 1; second != keys_.end(); ++second) refuse_equal(*first, *second);
+      }
+    } else {
+      std::ranges::sort(keys_, {}, [&](std::size_t i) { return std::pair(nodes_[i].key, i); });
+      for (auto key = keys_.begin() + 1; key != keys_.end(); ++key) refuse_equal(*(key - 1), *key);
+    }
   }
+
+  void refuse_equal(std::size_t first, std::size_t second) const {
+    if (nodes_[first].key != nodes_[second].key) return;
+    throw ColumnFault{nodes_[second].offset,
+                      {},
+                      "the member " + excerpt(nodes_[second].key) + " is given twice; remove one of the two"};
+  }
+
+  static constexpr std::size_t few_keys = 16;  // to compare each with each
 
   std::string_view document_;
   std::size_t at_ = 0;  // what stands before this has been told
@@ -970,6 +1009,13 @@ struct JsonRules {
   bool empty_unavailable = false;  // there, a value that Debezium does not have is taken for null
 };
 
+/// Requires: T is an optional.
+template <class T>
+constexpr void check_json_optional() {
+  static_assert(!is_optional_v<typename T::value_type>,
+                "keyfold: JSON has but one null; make the column a std::optional of no other one");
+}
+
 inline constexpr std::string_view unavailable_value = "__debezium_unavailable_value";
 
 template <class T>
@@ -1001,17 +1047,19 @@ concept JsonSequence = std::ranges::input_range<const T> && std::default_initial
 
 // --- Writing
 
-inline void append_json_char(std::string& out, char c) {
-  constexpr std::string_view escaped = "\"\\\n\r\t\b\f";
+inline bool is_escaped_in_json(char c) noexcept {
+  return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\';
+}
+
+inline void append_json_escape(std::string& out, char c) {
+  constexpr std::string_view known = "\"\\\n\r\t\b\f";
   constexpr std::string_view letters = "\"\\nrtbf";
-  if (const auto known = escaped.find(c); known != std::string_view::npos) {
+  if (const auto at = known.find(c); at != std::string_view::npos) {
     out += '\\';
-    out += letters[known];
-  } else if (static_cast<unsigned char>(c) < 0x20) {
+    out += letters[at];
+  } else {
     out += c < 0x10 ? "\\u000" : "\\u001";
     out += "0123456789abcdef"[c & 0xF];
-  } else {
-    out += c;
   }
 }
 
@@ -1024,7 +1072,14 @@ inline void append_json_string(std::string& out, std::string_view text) {
                           ", which JSON cannot hold; convert it, or leave the row out"};
   }
   out += '"';
-  for (const char c : text) append_json_char(out, c);
+  std::size_t written = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (!is_escaped_in_json(text[at])) continue;
+    out += text.substr(written, at - written);
+    append_json_escape(out, text[at]);
+    written = at + 1;
+  }
+  out += text.substr(written);
   out += '"';
 }
 
@@ -1064,6 +1119,8 @@ void append_scalar(std::string& out, const T& value, JsonTimes times) {
   if constexpr (std::floating_point<T>) {
     if (append_not_finite(out, value)) return;
   }
+  if constexpr (CsvNumber<T>) return detail::append_number(out, value);
+  if constexpr (std::same_as<T, std::string>) return append_json_string(out, value);
   const std::optional<std::string> text = scalar_text(value, times);
   if (!text) {
     throw ColumnFault{0,
@@ -1071,7 +1128,7 @@ void append_scalar(std::string& out, const T& value, JsonTimes times) {
                       "the value cannot be written as " + std::string(csv_value<T>::expected()) +
                           "; correct the row, or leave it out"};
   }
-  if (CsvNumber<T> || std::same_as<T, bool> || (is_calendar_v<T> && times == JsonTimes::epoch)) {
+  if (std::same_as<T, bool> || (is_calendar_v<T> && times == JsonTimes::epoch)) {
     out += *text;
   } else {
     append_json_string(out, *text);
@@ -1102,6 +1159,7 @@ void append_object(std::string& out, const Row& row, JsonTimes times) {
 template <class T>
 void append_json(std::string& out, const T& value, JsonTimes times) {
   if constexpr (is_optional_v<T>) {
+    detail::check_json_optional<T>();
     value ? detail::append_json(out, *value, times) : static_cast<void>(out += "null");
   } else if constexpr (!CsvWritable<T> && HasColumns<T>) {
     append_object(out, value, times);
@@ -1311,6 +1369,7 @@ void read_sequence(const JsonValue& value, Sequence& out, const JsonRules& rules
 template <class T>
 void read_json(const JsonValue& value, T& out, const JsonRules& rules) {
   if constexpr (is_optional_v<T>) {
+    detail::check_json_optional<T>();
     if (value.is_null()) return out.reset();
     detail::read_json(value, out.emplace(), rules);
   } else if constexpr (!CsvReadable<T> && HasColumns<T>) {

@@ -4351,6 +4351,7 @@ enum class Outcome : std::uint8_t {
   seen,       ///< matched, but no clause acts on it
   unchanged,  ///< an update that would not change it
   insert,
+  // From here on a row goes to history:
   update,
   erase
 };
@@ -4404,6 +4405,26 @@ template <class Row>
 struct PlanMemory {
   std::vector<Planned<Row>> entries;
   std::vector<std::uint32_t> steps;
+};
+
+/// Some entries of a plan, by their numbers.
+template <class Row>
+class SomePlanned {
+ public:
+  SomePlanned(Planned<Row>* entries, std::span<const std::uint32_t> numbers) noexcept
+      : entries_(entries), numbers_(numbers) {}
+
+  std::size_t size() const noexcept { return numbers_.size(); }
+  Planned<Row>& operator[](std::size_t i) const noexcept { return entries_[numbers_[i]]; }
+
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const std::uint32_t number : numbers_) visit(entries_[number]);
+  }
+
+ private:
+  Planned<Row>* entries_;
+  std::span<const std::uint32_t> numbers_;
 };
 
 /// What a plan needs room for.
@@ -4550,14 +4571,10 @@ class Plan {
   }
 
   /// The entries that need a slot, in order. Requires: set_out().
-  auto placed() {
-    return std::span(steps_).first(placed_) |
-           std::views::transform([this](std::uint32_t number) -> Planned<Row>& { return entries[number]; });
-  }
+  SomePlanned<Row> placed() noexcept { return {entries.data(), std::span(steps_).first(placed_)}; }
   /// The other entries that change something, in reverse order. Requires: set_out().
-  auto others() {
-    return std::span(steps_).subspan(entries.size() - others_, others_) |
-           std::views::transform([this](std::uint32_t number) -> Planned<Row>& { return entries[number]; });
+  SomePlanned<Row> others() noexcept {
+    return {entries.data(), std::span(steps_).subspan(entries.size() - others_, others_)};
   }
 
   /// Whether each source row is counted once: an identity of every write that matches by key.
@@ -4578,8 +4595,7 @@ class Plan {
   static constexpr std::size_t most_kept = std::size_t{256} * 1024;  // bytes
 
   std::uint32_t epoch_;
-  // Numbers of entries: from the front those of placed(), and back from the place of the last entry the
-  // others.
+  // Numbers of entries: those of placed() from the front, the others from the back.
   std::vector<std::uint32_t>& steps_;
   std::size_t placed_ = 0;
   std::size_t others_ = 0;
@@ -10850,9 +10866,9 @@ class Validator {
     constexpr std::size_t ahead = 16;
     const auto placed = plan_.placed();
     HashSieve arrivals(plan_.counts.arrivals);
-    for (const Entry& entry : placed) {
+    placed.for_each([&](const Entry& entry) {
       if (entry.arrives_at_key()) arrivals.add(entry.hash);
-    }
+    });
     for (std::size_t i = 0; i < placed.size(); ++i) {
       if (i + ahead < placed.size()) prefetch(placed[i + ahead]);
       Entry& entry = placed[i];
@@ -10896,7 +10912,8 @@ class Validator {
         if (!entry.leaves_row() || detail::has_empty_part(Parts::of(entry.after->get()))) continue;
         if (entry.outcome == Outcome::update && !moves_in_index<Spec>(entry.slot->get(), entry.after->get()))
           continue;
-        check.arrive(plan_, entry, detail::hash_of(Parts::of(entry.after->get())), false, holders, leaves);
+        check.arrive(plan_, entry, detail::hash_of(Parts::of(entry.after->get())), plan_.entries.size() == 1,
+                     holders, leaves);
       }
     }
   }
@@ -10972,16 +10989,17 @@ class Applier {
     number_apps(note.once);
     record(note, LogBlock<Row>(core_.log->arena, counts.arrivals, counts.images));
     core_.keys.reserve(counts.arrivals, [this](auto visit) {
-      for (const Entry& entry : plan_.placed()) {
+      plan_.placed().for_each([&](const Entry& entry) {
         if (entry.arrives_at_key()) visit(entry.hash);
-      }
+      });
     });
     core_.graves.reserve(counts.departures, [this](auto visit) {
       for (const Entry& entry : plan_.entries) {
         if (entry.leaves_key()) visit(plan_.hash_before(entry));
       }
     });
-    for (Entry& entry : plan_.placed()) entry.fresh = detail::add_slot(core_, std::move(*entry.after));
+    plan_.placed().for_each(
+        [this](Entry& entry) { entry.fresh = detail::add_slot(this->core_, std::move(*entry.after)); });
     if (core_.journal != nullptr) core_.journal->commit(*made_, note.once, plan_);
   }
 
@@ -11366,9 +11384,12 @@ namespace keyfold {
 template <class Row>
 class MergeResult {
  public:
-  MergeResult(const detail::Written& written, std::weak_ptr<const detail::CommitLog<Row>> log,
+  MergeResult(const detail::Written& written, const std::shared_ptr<const detail::CommitLog<Row>>& log,
               std::vector<std::exception_ptr> subscriber_errors = {}) noexcept
-      : written_(written), log_(std::move(log)), subscriber_errors_(std::move(subscriber_errors)) {}
+      : written_(written),
+        log_(log),
+        readers_(log->readers),
+        subscriber_errors_(std::move(subscriber_errors)) {}
 
   /// The table's version after the write.
   [[nodiscard]] Version version() const noexcept { return written_.version; }
@@ -11387,12 +11408,9 @@ class MergeResult {
   /// ended; VersionExpired when the version has expired.
   [[nodiscard]] ChangeSet<Row> changes() const {
     if (written_.record == 0) return {};
-    const auto log = log_.lock();
-    if (log == nullptr)
-      throw TableGone("result, or the transaction it was part of,", "ask for changes() before that");
-    if (log->readers == nullptr) return changes_in(*log);
+    if (readers_ == nullptr) return recorded_changes();
     ChangeSet<Row> changes;
-    log->readers->read([&] { changes = changes_in(*log); });
+    readers_->read([&] { changes = recorded_changes(); });
     return changes;
   }
 
@@ -11403,14 +11421,19 @@ class MergeResult {
   }
 
  private:
-  ChangeSet<Row> changes_in(const detail::CommitLog<Row>& log) const {
-    const auto* record = log.find(written_.record);
-    if (record == nullptr) throw VersionExpired(written_.record, log.oldest);
-    return detail::changes_of(log, *record);
+  // Holds the log, and so only while its table cannot go.
+  ChangeSet<Row> recorded_changes() const {
+    const auto log = log_.lock();
+    if (log == nullptr)
+      throw TableGone("result, or the transaction it was part of,", "ask for changes() before that");
+    const auto* record = log->find(written_.record);
+    if (record == nullptr) throw VersionExpired(written_.record, log->oldest);
+    return detail::changes_of(*log, *record);
   }
 
   detail::Written written_;
   std::weak_ptr<const detail::CommitLog<Row>> log_;
+  std::shared_ptr<detail::TableReaders> readers_;  // of a table that was shared when it was written to
   std::vector<std::exception_ptr> subscriber_errors_;
 };
 
@@ -13391,8 +13414,8 @@ class Sweep {
   using Entry = LogEntry<Row>;
   using Block = LogBlock<Row>;
 
-  /// Works out the new blocks; allocates them. Throws std::bad_alloc and what the user's hashes and
-  /// comparisons throw.
+  /// Works out the new blocks; allocates them. Only reads what readers read. Throws std::bad_alloc and what
+  /// the user's hashes and comparisons throw.
   explicit Sweep(CoreType& core) : core_(core), log_(*core.log), kept_(log_.pinned) {
     if (kept_.empty() || kept_.back() != log_.oldest - 1) kept_.push_back(log_.oldest - 1);
     for (const Block& block : log_.retired) {
@@ -13402,6 +13425,7 @@ class Sweep {
     allocate();
   }
 
+  /// Afterwards the old blocks are this object's, and nothing leads to them.
   void run() noexcept {
     for (Run& run : runs_) {
       if (run.interval != 0 && run.keep != Keep::nothing) move_bottom(run);
@@ -13486,6 +13510,7 @@ class Sweep {
       ++(run.keep == Keep::insert ? counts[run.interval].first : counts[run.interval].second);
     }
     for (const auto& [bare, images] : counts) blocks_.emplace_back(core_.log->arena, bare, images);
+    if (kept_.size() == 1) return;  // one interval, of which nothing is kept
     // From the top of each chain down, so that what leads to a run has its final place when the run is
     // reached.
     std::ranges::sort(runs_, std::ranges::greater{}, &Run::interval);
@@ -13642,14 +13667,20 @@ void retire(CoreType& core, Version first) {
   detail::retire(core, first, [] {});
 }
 
-/// Frees what retired versions leave behind. Strong guarantee.
+/// Frees what retired versions leave behind. Strong guarantee. Readers of a shared table are kept out only
+/// while what leads to the old blocks is changed; should one have come to read a tagged version among those
+/// that have expired, it is put off.
 template <class CoreType>
 void sweep(CoreType& core) {
-  if (core.log->retired.empty()) return;
-  Sweep<CoreType>(core).run();
-  core.log->unswept = 0;
-  core.log->swept = 0;
-  for (const auto& block : core.log->retired) core.log->swept += block.bytes();
+  auto& log = *core.log;
+  if (log.retired.empty()) return;
+  Sweep<CoreType> sweep(core);
+  const WithoutReaders changing(log.readers.get());
+  if (detail::expiry_waits(log)) return;
+  sweep.run();
+  log.unswept = 0;
+  log.swept = 0;
+  for (const auto& block : log.retired) log.swept += block.bytes();
   core.graves.shrink();
   core.keys.shrink();
 }
@@ -13673,10 +13704,12 @@ void apply_retention(CoreType& core) noexcept {
     const Version wanted =
         std::visit([&](const auto& rule) { return detail::first_kept(core, rule); }, *core.options.retention);
     if (wanted <= core.log->oldest) return;
-    const WithoutReaders expiring(core.log->readers.get());
-    const Version first = std::min(wanted, detail::oldest_read(*core.log));
-    if (first <= core.log->oldest) return;
-    detail::retire(core, first);
+    {
+      const WithoutReaders expiring(core.log->readers.get());
+      const Version first = std::min(wanted, detail::oldest_read(*core.log));
+      if (first <= core.log->oldest) return;
+      detail::retire(core, first);
+    }
     const std::size_t kept = core.log->record_bytes;
     if (core.log->unswept >= std::max(core.log->swept, kept / 4)) detail::try_sweep(core);
   } catch (...) {  // NOLINT(bugprone-empty-catch): the next commit tries again
@@ -13698,6 +13731,7 @@ __asm__(
     ".ascii \"gdb.inlined-script.keyfold\\n\"\n"
     ".ascii \"def keyfold_printers():\\n\"\n"
     ".ascii \"    import datetime\\n\"\n"
+    ".ascii \"    import re\\n\"\n"
     ".ascii \"    import gdb\\n\"\n"
     ".ascii \"    import gdb.printing\\n\"\n"
     ".ascii \"    def base(value, name):\\n\"\n"
@@ -13717,11 +13751,28 @@ __asm__(
     ".ascii \"        field = next(field for field in counter.type.target().fields() if field.name == '_M_use_count')\\n\"\n"
     ".ascii \"        address = int(counter) + field.bitpos // 8\\n\"\n"
     ".ascii \"        return int(gdb.Value(address).cast(field.type.pointer()).dereference())\\n\"\n"
-    ".ascii \"    def elements(container):\\n\"\n"
+    ".ascii \"    def standard_printer(container):\\n\"\n"
     ".ascii \"        printer = gdb.default_visualizer(container)\\n\"\n"
     ".ascii \"        if printer is None:\\n\"\n"
     ".ascii \"            raise gdb.GdbError('keyfold: the pretty printers of the standard library are not loaded')\\n\"\n"
-    ".ascii \"        return (child[1] for child in printer.children())\\n\"\n"
+    ".ascii \"        return printer\\n\"\n"
+    ".ascii \"    def elements(container):\\n\"\n"
+    ".ascii \"        return (child[1] for child in standard_printer(container).children())\\n\"\n"
+    ".ascii \"    def count_of(container):\\n\"\n"
+    ".ascii \"        number = re.search(r'(?:length|with) (\\\\d+)', standard_printer(container).to_string() or '')\\n\"\n"
+    ".ascii \"        return int(number.group(1)) if number else 0\\n\"\n"
+    ".ascii \"    def collected(container):\\n\"\n"
+    ".ascii \"        if count_of(container) > 1 << 24:\\n\"\n"
+    ".ascii \"            raise gdb.GdbError('keyfold: this has not been constructed yet')\\n\"\n"
+    ".ascii \"        return list(elements(container))\\n\"\n"
+    ".ascii \"    def last(deque):\\n\"\n"
+    ".ascii \"        start, finish = deque['_M_impl']['_M_start'], deque['_M_impl']['_M_finish']\\n\"\n"
+    ".ascii \"        if start['_M_cur'] == finish['_M_cur']:\\n\"\n"
+    ".ascii \"            return None\\n\"\n"
+    ".ascii \"        if finish['_M_cur'] != finish['_M_first']:\\n\"\n"
+    ".ascii \"            return (finish['_M_cur'] - 1).dereference()\\n\"\n"
+    ".ascii \"        node = (finish['_M_node'] - 1).dereference()\\n\"\n"
+    ".ascii \"        return (node + (finish['_M_last'] - finish['_M_first']) - 1).dereference()\\n\"\n"
     ".ascii \"    def optional(value):\\n\"\n"
     ".ascii \"        return next(iter(elements(value)), None)\\n\"\n"
     ".ascii \"    def scalar(value):\\n\"\n"
@@ -13763,8 +13814,6 @@ __asm__(
     ".ascii \"        return (slot_of(node) for node in nodes(core['rows']))\\n\"\n"
     ".ascii \"    def log_of(core):\\n\"\n"
     ".ascii \"        return pointee(core['log'], core['log'].type.template_argument(0))\\n\"\n"
-    ".ascii \"    def commits(log):\\n\"\n"
-    ".ascii \"        return list(elements(log['records']))\\n\"\n"
     ".ascii \"    def of_row(class_name, value):\\n\"\n"
     ".ascii \"        row = value.type.strip_typedefs().unqualified().template_argument(0)\\n\"\n"
     ".ascii \"        return gdb.lookup_type('keyfold::detail::%s<%s>' % (class_name, row.unqualified()))\\n\"\n"
@@ -13816,7 +13865,7 @@ __asm__(
     ".ascii \"    def rows_at(core, version):\\n\"\n"
     ".ascii \"        log = log_of(core)\\n\"\n"
     ".ascii \"        gone = []\\n\"\n"
-    ".ascii \"        blocks = list(elements(log['retired'])) + [commit['block'] for commit in commits(log)]\\n\"\n"
+    ".ascii \"        blocks = collected(log['retired']) + [commit['block'] for commit in collected(log['records'])]\\n\"\n"
     ".ascii \"        for block in blocks:\\n\"\n"
     ".ascii \"            for entry in entries(block):\\n\"\n"
     ".ascii \"                if entry.version > version and not entry.leaves_row:\\n\"\n"
@@ -13886,8 +13935,8 @@ __asm__(
     ".ascii \"        def to_string(self):\\n\"\n"
     ".ascii \"            if self.core is None:\\n\"\n"
     ".ascii \"                return 'keyfold::Table that was moved from'\\n\"\n"
-    ".ascii \"            records = commits(log_of(self.core))\\n\"\n"
-    ".ascii \"            version = int(records[-1]['version']) if records else 0\\n\"\n"
+    ".ascii \"            commit = last(log_of(self.core)['records'])\\n\"\n"
+    ".ascii \"            version = int(commit['version']) if commit is not None else 0\\n\"\n"
     ".ascii \"            return 'keyfold::Table of %s at version %d' % (plural(int(self.core['rows']['node_count']), 'row'), version)\\n\"\n"
     ".ascii \"        def elements(self):\\n\"\n"
     ".ascii \"            return (held(slot['row']) for slot in slots(self.core)) if self.core is not None else ()\\n\"\n"
@@ -13906,11 +13955,13 @@ __asm__(
     ".ascii \"            return () if self.trouble else rows_at(self.value['core_'].dereference(), self.version)\\n\"\n"
     ".ascii \"    class History(Range):\\n\"\n"
     ".ascii \"        def to_string(self):\\n\"\n"
-    ".ascii \"            return 'keyfold::History of ' + plural(len(self.records()), 'commit')\\n\"\n"
+    ".ascii \"            return 'keyfold::History of ' + plural(count_of(self.records()) if self.has_log() else 0, 'commit')\\n\"\n"
     ".ascii \"        def elements(self):\\n\"\n"
-    ".ascii \"            return (commit_text(record) for record in self.records())\\n\"\n"
+    ".ascii \"            return (commit_text(record) for record in elements(self.records())) if self.has_log() else ()\\n\"\n"
+    ".ascii \"        def has_log(self):\\n\"\n"
+    ".ascii \"            return int(self.value['log_']) != 0\\n\"\n"
     ".ascii \"        def records(self):\\n\"\n"
-    ".ascii \"            return commits(self.value['log_'].dereference()) if int(self.value['log_']) else []\\n\"\n"
+    ".ascii \"            return self.value['log_']['records']\\n\"\n"
     ".ascii \"    class Commit(Printer):\\n\"\n"
     ".ascii \"        def __init__(self, value):\\n\"\n"
     ".ascii \"            self.record = value['record_'].dereference()\\n\"\n"
@@ -13934,7 +13985,7 @@ __asm__(
     ".ascii \"            return 'version %d, %s' % (int(self.value['version_']), super().to_string())\\n\"\n"
     ".ascii \"    class ChangeSet(Range):\\n\"\n"
     ".ascii \"        def to_string(self):\\n\"\n"
-    ".ascii \"            return 'keyfold::ChangeSet of ' + plural(len(list(self.elements())), 'change')\\n\"\n"
+    ".ascii \"            return 'keyfold::ChangeSet of ' + plural(count_of(self.value['changes_']), 'change')\\n\"\n"
     ".ascii \"        def elements(self):\\n\"\n"
     ".ascii \"            return elements(self.value['changes_'])\\n\"\n"
     ".ascii \"    class Metrics(Printer):\\n\"\n"

@@ -100,7 +100,7 @@ class PhaseFairLock {
   static constexpr std::uint32_t writer_phase = 2;  // tells a writer from the next one
   static constexpr std::uint32_t writer_bits = writer_present | writer_phase;
   static constexpr std::uint32_t one_reader = 4;  // the counts above the bits wrap around together
-  static constexpr int spins = 2000;              // some 50 to 100 microseconds
+  static constexpr int spins = 6000;              // some 150 to 300 microseconds on x86
 
   // std::atomic::wait() alone would give the processor up after less than a microsecond.
   template <class Condition>
@@ -149,22 +149,22 @@ class SharedAccess final : public TableReaders {
   class Reading {
    public:
     explicit Reading(SharedAccess& access) noexcept : held_{&access, false, innermost} {
-      if (access.held() != nullptr) return;
-      access.lock_.lock_shared();
+      if (access.held() == nullptr) {
+        access.lock_.lock_shared();
+        locked_ = &access;
+      }
       innermost = &held_;
-      reads_ = &access;
     }
     Reading(const Reading&) = delete;
     Reading& operator=(const Reading&) = delete;
     ~Reading() {
-      if (reads_ == nullptr) return;
       innermost = held_.outer;
-      reads_->lock_.unlock_shared();
+      if (locked_ != nullptr) locked_->lock_.unlock_shared();
     }
 
    private:
     Held held_;
-    SharedAccess* reads_ = nullptr;
+    SharedAccess* locked_ = nullptr;  // unless the thread holds it already
   };
 
   /// While one lives, nobody else writes. Throws ReentrantWrite where the thread reads.

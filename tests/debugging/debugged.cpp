@@ -1,7 +1,9 @@
 // The program that printers.sh has gdb stop in.
 #include <keyfold/keyfold.hpp>
 
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -80,6 +82,13 @@ int main() {
   const auto dangling = doomed->as_of(keyfold::Version{0});
   doomed.reset();
 
+  // What may be in the memory of a variable before it is constructed: elements without an end, from address 0
+  // on.
+  using Changes = keyfold::ChangeSet<Order>;
+  alignas(Changes) std::array<std::uintptr_t, sizeof(Changes) / sizeof(std::uintptr_t)> garbage{};
+  garbage[1] = sizeof(keyfold::Change<Order>) << 40U;
+  const auto* unborn = reinterpret_cast<const Changes*>(garbage.data());
+
   Orders empty;
   Orders moved_from;
   const auto moved_to = std::move(moved_from);
@@ -88,7 +97,7 @@ int main() {
                  merge.version() == 0 && rekey.version() == 0 && change.before() == nullptr &&
                  metrics.inserted == 0 && feed.empty() && begin == orders.end() && notes_before.empty() &&
                  last_note.version() == 0 && expired.version() == 0 && tagged.empty() &&
-                 dangling.version() == 1 && empty.empty() && moved_to.empty()
+                 dangling.version() == 1 && unborn == nullptr && empty.empty() && moved_to.empty()
              ? 1
              : 0;
 }

@@ -67,8 +67,8 @@ class CsvWriter {
   }
 
   [[nodiscard]] bool needs_quotes(std::string_view text) const {
-    return text.find_first_of("\"\r\n") != std::string_view::npos ||
-           text.find(separator_) != std::string_view::npos;
+    return std::ranges::any_of(text,
+                               [&](char c) { return c == '"' || c == '\r' || c == '\n' || c == separator_; });
   }
 
   void end_record() {

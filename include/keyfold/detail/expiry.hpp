@@ -25,8 +25,8 @@ class Sweep {
   using Entry = LogEntry<Row>;
   using Block = LogBlock<Row>;
 
-  /// Works out the new blocks; allocates them. Throws std::bad_alloc and what the user's hashes and
-  /// comparisons throw.
+  /// Works out the new blocks; allocates them. Only reads what readers read. Throws std::bad_alloc and what
+  /// the user's hashes and comparisons throw.
   explicit Sweep(CoreType& core) : core_(core), log_(*core.log), kept_(log_.pinned) {
     if (kept_.empty() || kept_.back() != log_.oldest - 1) kept_.push_back(log_.oldest - 1);
     for (const Block& block : log_.retired) {
@@ -36,6 +36,7 @@ class Sweep {
     allocate();
   }
 
+  /// Afterwards the old blocks are this object's, and nothing leads to them.
   void run() noexcept {
     for (Run& run : runs_) {
       if (run.interval != 0 && run.keep != Keep::nothing) move_bottom(run);
@@ -120,6 +121,7 @@ class Sweep {
       ++(run.keep == Keep::insert ? counts[run.interval].first : counts[run.interval].second);
     }
     for (const auto& [bare, images] : counts) blocks_.emplace_back(core_.log->arena, bare, images);
+    if (kept_.size() == 1) return;  // one interval, of which nothing is kept
     // From the top of each chain down, so that what leads to a run has its final place when the run is
     // reached.
     std::ranges::sort(runs_, std::ranges::greater{}, &Run::interval);
@@ -276,14 +278,20 @@ void retire(CoreType& core, Version first) {
   detail::retire(core, first, [] {});
 }
 
-/// Frees what retired versions leave behind. Strong guarantee.
+/// Frees what retired versions leave behind. Strong guarantee. Readers of a shared table are kept out only
+/// while what leads to the old blocks is changed; should one have come to read a tagged version among those
+/// that have expired, it is put off.
 template <class CoreType>
 void sweep(CoreType& core) {
-  if (core.log->retired.empty()) return;
-  Sweep<CoreType>(core).run();
-  core.log->unswept = 0;
-  core.log->swept = 0;
-  for (const auto& block : core.log->retired) core.log->swept += block.bytes();
+  auto& log = *core.log;
+  if (log.retired.empty()) return;
+  Sweep<CoreType> sweep(core);
+  const WithoutReaders changing(log.readers.get());
+  if (detail::expiry_waits(log)) return;
+  sweep.run();
+  log.unswept = 0;
+  log.swept = 0;
+  for (const auto& block : log.retired) log.swept += block.bytes();
   core.graves.shrink();
   core.keys.shrink();
 }
@@ -307,10 +315,12 @@ void apply_retention(CoreType& core) noexcept {
     const Version wanted =
         std::visit([&](const auto& rule) { return detail::first_kept(core, rule); }, *core.options.retention);
     if (wanted <= core.log->oldest) return;
-    const WithoutReaders expiring(core.log->readers.get());
-    const Version first = std::min(wanted, detail::oldest_read(*core.log));
-    if (first <= core.log->oldest) return;
-    detail::retire(core, first);
+    {
+      const WithoutReaders expiring(core.log->readers.get());
+      const Version first = std::min(wanted, detail::oldest_read(*core.log));
+      if (first <= core.log->oldest) return;
+      detail::retire(core, first);
+    }
     const std::size_t kept = core.log->record_bytes;
     if (core.log->unswept >= std::max(core.log->swept, kept / 4)) detail::try_sweep(core);
   } catch (...) {  // NOLINT(bugprone-empty-catch): the next commit tries again

@@ -98,24 +98,20 @@ class JsonBuilder {
   bool on_array_begin(ErrorCode&) { return open(JsonKind::array); }
   bool on_array_end(std::size_t, ErrorCode&) { return close(); }
   bool on_key_part(Text part, std::size_t, ErrorCode&) { return append(part); }
-  bool on_key(Text part, std::size_t, ErrorCode&) {
-    append(part);
-    skip_string(token());
-    key_ = take_text();
+  bool on_key(Text part, std::size_t size, ErrorCode&) {
+    key_ = take_string(token(), part, size);
     return true;
   }
   bool on_string_part(Text part, std::size_t, ErrorCode&) { return append(part); }
-  bool on_string(Text part, std::size_t, ErrorCode&) {
-    append(part);
+  bool on_string(Text part, std::size_t size, ErrorCode&) {
     JsonNode& node = add(JsonKind::text);
-    skip_string(node.offset);
-    node.text = take_text();
+    node.text = take_string(node.offset, part, size);
     return true;
   }
   static bool on_number_part(Text, ErrorCode&) { return true; }
-  bool on_int64(std::int64_t, Text, ErrorCode&) { return add_number(); }
-  bool on_uint64(std::uint64_t, Text, ErrorCode&) { return add_number(); }
-  bool on_double(double, Text, ErrorCode&) { return add_number(); }
+  bool on_int64(std::int64_t, Text text, ErrorCode&) { return add_number(text); }
+  bool on_uint64(std::uint64_t, Text text, ErrorCode&) { return add_number(text); }
+  bool on_double(double, Text text, ErrorCode&) { return add_number(text); }
   bool on_bool(bool value, ErrorCode&) { return add_literal(JsonKind::boolean, value ? 4 : 5); }
   bool on_null(ErrorCode&) { return add_literal(JsonKind::null, 4); }
   static bool on_comment_part(Text, ErrorCode&) { return true; }
@@ -123,8 +119,29 @@ class JsonBuilder {
 
  private:
   // The next token begins here.
-  std::size_t token() {
-    return at_ = std::min(document_.find_first_not_of(" \t\r\n,:", at_), document_.size());
+  std::size_t token() noexcept {
+    while (at_ < document_.size() && is_between_tokens(document_[at_])) ++at_;
+    return at_;
+  }
+
+  static bool is_between_tokens(char c) noexcept {
+    return c == ',' || c == ':' || c == ' ' || c == '\t' || c == '\r' || c == '\n';
+  }
+
+  /// Whether what the parser tells is the document from `begin` on, and not a copy of it or the rest only.
+  bool stands_at(std::size_t begin, Text told) const noexcept {
+    return told.data() == document_.data() + begin;
+  }
+
+  /// The text of the string whose quote is at `begin`, of which `last` ends `size` bytes.
+  std::string_view take_string(std::size_t begin, Text last, std::size_t size) {
+    if (last.size() == size && stands_at(begin + 1, last)) {  // nothing is escaped
+      at_ = begin + size + 2;
+      return document_.substr(begin + 1, size);
+    }
+    append(last);
+    skip_string(begin);
+    return take_text();
   }
 
   void skip_string(std::size_t begin) {
@@ -148,8 +165,9 @@ class JsonBuilder {
     return true;
   }
 
-  bool add_number() {
+  bool add_number(Text told) {
     const std::size_t begin = token();
+    if (stands_at(begin, told)) return add_literal(JsonKind::number, told.size());
     const std::size_t end = std::min(document_.find_first_not_of("0123456789+-.eE", begin), document_.size());
     return add_literal(JsonKind::number, end - begin);
   }
@@ -182,13 +200,24 @@ class JsonBuilder {
   void refuse_twins(std::size_t object) {
     keys_.clear();
     for (std::size_t i = object + 1; i < nodes_.size(); i = nodes_[i].end) keys_.push_back(i);
-    std::ranges::sort(keys_, {}, [&](std::size_t i) { return std::pair(nodes_[i].key, i); });
-    const auto twin = std::ranges::adjacent_find(keys_, {}, [&](std::size_t i) { return nodes_[i].key; });
-    if (twin == keys_.end()) return;
-    const JsonNode& second = nodes_[*(twin + 1)];
-    throw ColumnFault{
-        second.offset, {}, "the member " + excerpt(second.key) + " is given twice; remove one of the two"};
+    if (keys_.size() <= few_keys) {
+      for (auto first = keys_.begin(); first != keys_.end(); ++first) {
+        for (auto second = first + 1; second != keys_.end(); ++second) refuse_equal(*first, *second);
+      }
+    } else {
+      std::ranges::sort(keys_, {}, [&](std::size_t i) { return std::pair(nodes_[i].key, i); });
+      for (auto key = keys_.begin() + 1; key != keys_.end(); ++key) refuse_equal(*(key - 1), *key);
+    }
   }
+
+  void refuse_equal(std::size_t first, std::size_t second) const {
+    if (nodes_[first].key != nodes_[second].key) return;
+    throw ColumnFault{nodes_[second].offset,
+                      {},
+                      "the member " + excerpt(nodes_[second].key) + " is given twice; remove one of the two"};
+  }
+
+  static constexpr std::size_t few_keys = 16;  // to compare each with each
 
   std::string_view document_;
   std::size_t at_ = 0;  // what stands before this has been told

@@ -40,6 +40,13 @@ struct JsonRules {
   bool empty_unavailable = false;  // there, a value that Debezium does not have is taken for null
 };
 
+/// Requires: T is an optional.
+template <class T>
+constexpr void check_json_optional() {
+  static_assert(!is_optional_v<typename T::value_type>,
+                "keyfold: JSON has but one null; make the column a std::optional of no other one");
+}
+
 inline constexpr std::string_view unavailable_value = "__debezium_unavailable_value";
 
 template <class T>
@@ -71,17 +78,19 @@ concept JsonSequence = std::ranges::input_range<const T> && std::default_initial
 
 // --- Writing
 
-inline void append_json_char(std::string& out, char c) {
-  constexpr std::string_view escaped = "\"\\\n\r\t\b\f";
+inline bool is_escaped_in_json(char c) noexcept {
+  return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\';
+}
+
+inline void append_json_escape(std::string& out, char c) {
+  constexpr std::string_view known = "\"\\\n\r\t\b\f";
   constexpr std::string_view letters = "\"\\nrtbf";
-  if (const auto known = escaped.find(c); known != std::string_view::npos) {
+  if (const auto at = known.find(c); at != std::string_view::npos) {
     out += '\\';
-    out += letters[known];
-  } else if (static_cast<unsigned char>(c) < 0x20) {
+    out += letters[at];
+  } else {
     out += c < 0x10 ? "\\u000" : "\\u001";
     out += "0123456789abcdef"[c & 0xF];
-  } else {
-    out += c;
   }
 }
 
@@ -94,7 +103,14 @@ inline void append_json_string(std::string& out, std::string_view text) {
                           ", which JSON cannot hold; convert it, or leave the row out"};
   }
   out += '"';
-  for (const char c : text) append_json_char(out, c);
+  std::size_t written = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (!is_escaped_in_json(text[at])) continue;
+    out += text.substr(written, at - written);
+    append_json_escape(out, text[at]);
+    written = at + 1;
+  }
+  out += text.substr(written);
   out += '"';
 }
 
@@ -134,6 +150,8 @@ void append_scalar(std::string& out, const T& value, JsonTimes times) {
   if constexpr (std::floating_point<T>) {
     if (append_not_finite(out, value)) return;
   }
+  if constexpr (CsvNumber<T>) return detail::append_number(out, value);
+  if constexpr (std::same_as<T, std::string>) return append_json_string(out, value);
   const std::optional<std::string> text = scalar_text(value, times);
   if (!text) {
     throw ColumnFault{0,
@@ -141,7 +159,7 @@ void append_scalar(std::string& out, const T& value, JsonTimes times) {
                       "the value cannot be written as " + std::string(csv_value<T>::expected()) +
                           "; correct the row, or leave it out"};
   }
-  if (CsvNumber<T> || std::same_as<T, bool> || (is_calendar_v<T> && times == JsonTimes::epoch)) {
+  if (std::same_as<T, bool> || (is_calendar_v<T> && times == JsonTimes::epoch)) {
     out += *text;
   } else {
     append_json_string(out, *text);
@@ -172,6 +190,7 @@ void append_object(std::string& out, const Row& row, JsonTimes times) {
 template <class T>
 void append_json(std::string& out, const T& value, JsonTimes times) {
   if constexpr (is_optional_v<T>) {
+    detail::check_json_optional<T>();
     value ? detail::append_json(out, *value, times) : static_cast<void>(out += "null");
   } else if constexpr (!CsvWritable<T> && HasColumns<T>) {
     append_object(out, value, times);
@@ -381,6 +400,7 @@ void read_sequence(const JsonValue& value, Sequence& out, const JsonRules& rules
 template <class T>
 void read_json(const JsonValue& value, T& out, const JsonRules& rules) {
   if constexpr (is_optional_v<T>) {
+    detail::check_json_optional<T>();
     if (value.is_null()) return out.reset();
     detail::read_json(value, out.emplace(), rules);
   } else if constexpr (!CsvReadable<T> && HasColumns<T>) {

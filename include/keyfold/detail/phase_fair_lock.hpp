@@ -44,7 +44,7 @@ class PhaseFairLock {
   static constexpr std::uint32_t writer_phase = 2;  // tells a writer from the next one
   static constexpr std::uint32_t writer_bits = writer_present | writer_phase;
   static constexpr std::uint32_t one_reader = 4;  // the counts above the bits wrap around together
-  static constexpr int spins = 2000;              // some 50 to 100 microseconds
+  static constexpr int spins = 6000;              // some 150 to 300 microseconds on x86
 
   // std::atomic::wait() alone would give the processor up after less than a microsecond.
   template <class Condition>

@@ -31,22 +31,22 @@ class SharedAccess final : public TableReaders {
   class Reading {
    public:
     explicit Reading(SharedAccess& access) noexcept : held_{&access, false, innermost} {
-      if (access.held() != nullptr) return;
-      access.lock_.lock_shared();
+      if (access.held() == nullptr) {
+        access.lock_.lock_shared();
+        locked_ = &access;
+      }
       innermost = &held_;
-      reads_ = &access;
     }
     Reading(const Reading&) = delete;
     Reading& operator=(const Reading&) = delete;
     ~Reading() {
-      if (reads_ == nullptr) return;
       innermost = held_.outer;
-      reads_->lock_.unlock_shared();
+      if (locked_ != nullptr) locked_->lock_.unlock_shared();
     }
 
    private:
     Held held_;
-    SharedAccess* reads_ = nullptr;
+    SharedAccess* locked_ = nullptr;  // unless the thread holds it already
   };
 
   /// While one lives, nobody else writes. Throws ReentrantWrite where the thread reads.
