@@ -625,6 +625,25 @@ TEST_CASE("a log that says what no feed can have left is damaged") {
                       "of another kind");
 }
 
+TEST_CASE("a sequence of a log that is NaN is refused when a feed asks for it, naming the place") {
+  MemoryDisk disk;
+  OrderStore(SharedDisk{&disk}).close();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  LogRecord record = orders_by("float64", 1);
+  record.number(std::uint8_t{1}).number(1).number(std::uint8_t{1}).text('\1' + bytes_of(nan));
+  const std::size_t place = append_to_log(disk, record);
+  OrderStore store(SharedDisk{&disk});
+  try {
+    feed<double>(store, {{1, 'U', 5, {}, 1}});
+    FAIL("it was taken");
+  } catch (const kf::CorruptJournal& error) {
+    CHECK(error.file == "log-1");
+    CHECK(error.offset == place);
+    CHECK_THAT(error.what(), contains("NaN"));
+  }
+  CHECK(store.table().empty());
+}
+
 TEST_CASE("what a log says of keys is carried out: remembered, replaced, forgotten") {
   MemoryDisk disk;
   OrderStore(SharedDisk{&disk}).close();

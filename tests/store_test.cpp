@@ -152,14 +152,21 @@ TEST_CASE("new directories are made, and files of others are left alone") {
   const TemporaryDirectory directory;
   const auto deep = directory.path / "a" / "b" / "";
   std::filesystem::create_directories(deep / "folder.tmp");
-  std::ofstream(deep / "notes.tmp") << "mine";
+  // Names that no store gives: its numbers begin with 1, without zeros in front.
+  const std::vector<std::string> others = {
+      "notes.tmp", "log-0",      "log-01",    "log-1x",
+      "log-",      "snapshot-0", "log-0.tmp", "log-99999999999999999999"};
+  for (const std::string& name : others) std::ofstream(deep / name) << "mine";
   for (const std::size_t size : {0U, 1U}) {
     auto store = FileStore::open(deep);
     CHECK(store.table().size() == size);
     store.upsert({{1, "tea", {}}});
   }
   CHECK(std::filesystem::exists(deep / "folder.tmp"));
-  CHECK(std::filesystem::file_size(deep / "notes.tmp") == 4);
+  for (const std::string& name : others) {
+    INFO(name);
+    CHECK(std::filesystem::file_size(deep / name) == 4);
+  }
   CHECK(FileStore::open(directory.path / "x" / "y").table().empty());
 }
 
@@ -280,6 +287,29 @@ TEST_CASE("a salvage tells how much is missing where the end of the log, or all 
   }
 }
 
+TEST_CASE("a salvage needs a store, and a directory without one") {
+  const TemporaryDirectory directory;
+  const auto refused = [&](const char* from, const char* to) -> std::pair<std::string, std::error_code> {
+    try {
+      FileStore::salvage(directory.path / from, directory.path / to);
+      return {};
+    } catch (const kf::IoError& error) {
+      return {error.operation, error.code};
+    }
+  };
+  std::filesystem::create_directory(directory.path / "empty");
+  FileStore::open(directory.path / "store").insert({1, "tea", 7});
+  FileStore::open(directory.path / "other").insert({2, "cup", 7});
+  using Refusal = std::pair<std::string, std::error_code>;
+  const auto not_there = std::make_error_code(std::errc::no_such_file_or_directory);
+  CHECK(refused("none", "fresh") == Refusal("open", not_there));
+  CHECK_FALSE(std::filesystem::exists(directory.path / "none"));
+  CHECK(refused("empty", "fresh") == Refusal("salvage", not_there));
+  CHECK(refused("store", "other") == Refusal("salvage into", std::make_error_code(std::errc::file_exists)));
+  CHECK(FileStore::open(directory.path / "other").table().contains(2));
+  CHECK(FileStore::salvage(directory.path / "store", directory.path / "empty").version == 1);
+}
+
 TEST_CASE("a failed fsync leaves the commit in doubt and ends writing, and reading goes on") {
   MemoryDisk disk;
   {
@@ -367,10 +397,15 @@ TEST_CASE("verify() reads the files again and finds what has happened to them") 
   CHECK(verified.version == 2);
   CHECK(verified.log_bytes == disk.read("log-1").size());
   CHECK(verified.snapshot_bytes == disk.read("snapshot-1").size());
+  const Bytes intact = disk.read("log-1");
   disk.contents("log-1")[60] ^= std::byte{1};
   CHECK_THROWS_AS(store.verify(), kf::CorruptJournal);
   disk.contents("log-1")[60] ^= std::byte{1};
   disk.contents("log-1").resize(disk.read("log-1").size() - 1);
+  CHECK_THROWS_AS(store.verify(), kf::CorruptJournal);
+  disk.contents("log-1") = intact;
+  CHECK(store.verify().version == 2);
+  disk.contents("log-1").push_back(std::byte{0});
   CHECK_THROWS_AS(store.verify(), kf::CorruptJournal);
   disk.die();
 }
@@ -402,6 +437,19 @@ TEST_CASE("retention holds for what is stored, and tags keep their versions") {
   CHECK(store.table().as_of("four").size() == 4);
   CHECK(store.table().as_of(8).size() == 8);
   CHECK_THROWS_AS(store.table().as_of(7), kf::VersionExpired);
+}
+
+TEST_CASE("a retention by time finds nothing to let go of in a store without commits") {
+  MemoryDisk disk;
+  kf::StoreOptions options;
+  options.table.retention = kf::keep_for(std::chrono::hours(1));
+  for (int opened = 0; opened < 2; ++opened) {
+    MemoryStore store(SharedDisk{&disk}, options);
+    CHECK(store.table().version() == 0);
+    CHECK(store.table().as_of(0).empty());
+  }
+  MemoryStore(SharedDisk{&disk}, options).insert({1, "tea", {}});
+  CHECK(MemoryStore(SharedDisk{&disk}, options).table().as_of(0).empty());
 }
 
 TEST_CASE("a write that changes nothing costs no frame, and a transaction costs one") {
