@@ -846,6 +846,13 @@ TEST_CASE("tombstones(keep_for(time)) forgets by the table's clock") {
   CHECK(rows_of(table) == Rows{row(1, "forgotten")});
 }
 
+TEST_CASE("tombstones() of a table that remembers none") {
+  Orders table;
+  CHECK_FALSE(feed(table, {}).tombstones(kf::keep_last(1)).execute().committed());
+  CHECK_FALSE(feed(table, {}).tombstones(kf::keep_for(std::chrono::seconds(1))).execute().committed());
+  CHECK(load(table, {set(1, "first", 5)}).metrics().inserted == 1);
+}
+
 TEST_CASE("tombstones(keep_for(all time)) forgets nothing, at either end of time") {
   for (const kf::Timestamp now : {kf::Timestamp::min(), kf::Timestamp::max()}) {
     for (const auto duration : {std::chrono::microseconds::min(), std::chrono::microseconds::max()}) {

@@ -42,6 +42,21 @@ struct Tree {
 };
 BOOST_DESCRIBE_STRUCT(Tree, (), (leaf, branches))
 
+/// Listed in another order than in memory.
+struct Swapped {
+  std::int32_t second = 0;
+  std::int32_t first = 0;
+  bool operator==(const Swapped&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Swapped, (), (first, second))
+
+struct Throwing {
+  Throwing() = default;
+  explicit Throwing(int) { throw std::runtime_error("no"); }
+  std::string text;
+};
+BOOST_DESCRIBE_STRUCT(Throwing, (), (text))
+
 struct Listed {
   std::int16_t x = 0;
   std::int16_t cache = 7;
@@ -345,6 +360,35 @@ TEST_CASE("an enum value that could not be loaded is not saved") {
   CHECK_THROWS_WITH(encoded(static_cast<Color>(4)), keyfold_test::contains("an enum has the value 4"));
 }
 
+TEST_CASE("columns are written as they are listed, whatever their order in memory") {
+  CHECK(encoded(Swapped{2, 1}) == "0100000002000000");
+  CHECK(decoded<Swapped>("0100000002000000") == Swapped{2, 1});
+  CHECK(encoded(std::vector<Swapped>{{2, 1}}) == "010000000100000002000000");
+  CHECK(decoded<std::vector<Swapped>>("010000000100000002000000") == std::vector<Swapped>{{2, 1}});
+}
+
+TEST_CASE("a variant has one of its alternatives") {
+  using Value = std::variant<std::int8_t, Throwing, bool>;
+  CHECK(encoded(Value(true)) == "0201");
+  CHECK(decoded<Value>("0007").index() == 0);
+  CHECK(std::get<1>(decoded<Value>("010100000061")).text == "a");
+  CHECK(std::get<2>(decoded<Value>("0201")));
+  CHECK(refusal<Value>("0301") == "a variant has an alternative that its type has not");
+  Value none(std::in_place_index<0>, std::int8_t{1});
+  CHECK_THROWS_WITH(none.emplace<1>(1), "no");
+  REQUIRE(none.valueless_by_exception());
+  CHECK_THROWS_WITH(encoded(none), keyfold_test::contains("a variant without a value cannot be saved"));
+}
+
+TEST_CASE("a count that four bytes cannot hold is not written") {
+  ByteBuffer out;
+  kf::detail::put_count(out, 0xFFFFFFFF);
+  CHECK(hex(out.bytes()) == "ffffffff");
+  CHECK_THROWS_WITH(kf::detail::put_count(out, std::size_t{0xFFFFFFFF} + 1),
+                    keyfold_test::contains("4294967296 elements cannot be saved"));
+  CHECK(out.size() == 4);
+}
+
 TEST_CASE("every value of two bytes is read or refused, and what is read is written the same way") {
   using Value = std::optional<bool>;
   int read = 0;
@@ -405,13 +449,67 @@ TEST_CASE("a value whose type is known by name only can be passed over") {
   passes(std::vector<Pupil>(2));
   passes(std::chrono::year(2026) / 10 / 4);
   passes(Inner{1, "b"});
+  passes(std::set<std::string>{"a", "b"});
+  passes(Color::blue);
+  passes(kf::Timestamp{});
+}
+
+TEST_CASE("a value that is none of the type named is refused when it is passed over") {
+  const auto refusal_of = [](const char* name, const std::string& text) -> std::string {
+    const auto bytes = bytes_of(text);
+    ByteReader in(bytes);
+    try {
+      kf::detail::TypeSkipper(name).skip(in);
+      return {};
+    } catch (const DecodeError& error) {
+      return error.what();
+    }
+  };
+  CHECK(refusal_of("variant(int8,bool)", "0101").empty());
+  CHECK(refusal_of("variant(int8,bool)", "0201") == "a variant has an alternative that its type has not");
+  CHECK(refusal_of("variant()", "00") == "a variant has an alternative that its type has not");
+  CHECK(refusal_of("list(int8)", "0200000001") == "more elements than the bytes can hold");
+  CHECK_FALSE(refusal_of("optional(int8)", "0201").empty());
+  CHECK_FALSE(refusal_of("object", "0200000000000000ff").empty());
+  CHECK_FALSE(refusal_of("text", "0300000061").empty());
+  CHECK(refusal_of("array(2,tuple(text,record(a:tuple(),b:record())))", "0000000000000000").empty());
+  CHECK(refusal_of("record(a:list(record(b:list(same(2)))))", "00000000").empty());
 }
 
 TEST_CASE("what is no type is refused, and so is a type that could hang its reader") {
-  for (const std::string_view name :
-       {"", "int", "int32 ", "list", "list(", "list()", "list(int32", "list(int32))", "optional(int32,int32)",
-        "array(int32)", "array(x,int32)", "duration(int64)", "record(int32)", "record(:int32)", "same(1)",
-        "record(a:same(2))", "array(1099511627776,array(1099511627776,int8))", "unknown(int32)"}) {
+  for (const std::string_view name : {"",
+                                      "int",
+                                      "int32 ",
+                                      "list",
+                                      "list(",
+                                      "list()",
+                                      "list(int32",
+                                      "list(int32))",
+                                      "optional(int32,int32)",
+                                      "array(int32)",
+                                      "array(x,int32)",
+                                      "array(-1,int32)",
+                                      "array(,int32)",
+                                      "array(99999999999999999999,int32)",
+                                      "duration(int64)",
+                                      "duration(int64,1)",
+                                      "duration(int64,1/)",
+                                      "tuple(",
+                                      "variant(",
+                                      "record(",
+                                      "record(a)",
+                                      "enum()",
+                                      "map(int32)",
+                                      "same()",
+                                      "same(0)",
+                                      "record(a:same(0))",
+                                      "tuple(array(1099511627775,int8),array(1099511627775,int8))",
+                                      "record(int32)",
+                                      "record(:int32)",
+                                      "same(1)",
+                                      "record(a:same(2))",
+                                      "array(1099511627776,array(1099511627776,int8))",
+                                      "unknown(int32)"}) {
     INFO(name);
     CHECK_THROWS_AS(kf::detail::TypeSkipper(name), DecodeError);
   }

@@ -300,6 +300,9 @@ TEST_CASE("two changes of one row in a set are a conflict") {
   const Changes twice({Change::update({1, 10}, {1, 11}), Change::update({1, 10}, {1, 12})});
   CHECK(error_of<kf::ChangeConflict>([&] { stocks.apply(twice); }).keys == Keys{"1"});
   CHECK(rows_of(stocks) == Rows{{1, 10}});
+  const Changes inserts({Change::insert({2, 20}), Change::insert({2, 21})});
+  CHECK(error_of<kf::ChangeConflict>([&] { stocks.apply(inserts); }).keys == Keys{"2"});
+  CHECK(rows_of(stocks) == Rows{{1, 10}});
 }
 
 TEST_CASE("an insert may take a key that a change of the same set frees") {

@@ -103,6 +103,7 @@ TEST_CASE("changes are equal if they do the same to the same row") {
   CHECK(Change::insert(after) == Change::insert(after));
   CHECK(Change::update(before, after) == Change::update(before, after));
   CHECK_FALSE(Change::update(before, after) == Change::update(after, before));
+  CHECK_FALSE(Change::update(before, after) == Change::update(before, {1, "sent", {}, 1.5}));
   CHECK_FALSE(Change::insert(after) == Change::erase(after));
   CHECK_FALSE(Change::insert(after) == Change::update(before, after));
   CHECK_FALSE(Change::erase(before) == Change::erase(after));

@@ -21,6 +21,9 @@ using keyfold_test::Size;
 
 namespace {
 
+enum class Shade { gray, grey = gray, dark };
+BOOST_DESCRIBE_ENUM(Shade, gray, grey, dark)
+
 struct Item {
   std::string sku;
   std::int64_t stock = 0;
@@ -434,7 +437,18 @@ TEST_CASE("only fields that need quotes are written with them") {
         "sku;stock;note\r\na,;1;\"x;\"\r\n");
 }
 
+TEST_CASE("an enumerator that has two names is read by either and written by the first") {
+  CHECK(value<Shade>("gray") == Shade::gray);
+  CHECK(value<Shade>("grey") == Shade::gray);
+  CHECK(kf::csv_value<Shade>::text(Shade::grey) == "gray");
+  CHECK(kf::csv_value<Shade>::text(Shade::dark) == "dark");
+}
+
 TEST_CASE("a value that could not be read back is not written") {
+  using std::chrono::sys_days;
+  using std::chrono::year;
+  CHECK(kf::csv_value<sys_days>::text(year(0) / 1 / 1) == "0000-01-01");
+  CHECK_FALSE(kf::csv_value<sys_days>::text(year(-1) / 12 / 31));
   const std::vector<Stamped> late{{std::chrono::sys_days(std::chrono::year(10'000) / 1 / 1)}};
   std::ostringstream stream;
   try {

@@ -104,6 +104,7 @@ TEST_CASE("a Debezium op without its row is an error") {
   CHECK(position_of({'d', {}, {}, 1}) == 1);
   CHECK(position_of({'c', ann, {}, 1}) == 1);
   CHECK(position_of({'u', ann, {}, 1}) == 1);
+  CHECK(position_of({'\0', {}, ann, 1}) == 1);
   CHECK(position_of({'\0', ann, {}, 1}) == 1);  // rows, but no op: no tombstone
 }
 

@@ -176,6 +176,7 @@ TEST_CASE("a range from a tuple to the value that starts it is empty") {
   const auto prices = some_prices();
   const auto view = prices.by<&Price::region, &Price::day>();
   CHECK(view.range(std::tuple("north", 20), "north").empty());
+  CHECK(view.range("south", std::tuple("north", 30)).empty());
   CHECK(view.range("north", "north").empty());
 }
 

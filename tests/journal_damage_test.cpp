@@ -131,6 +131,17 @@ TEST_CASE("a salvage of a log whose header is damaged has the snapshot") {
   CHECK(image.damage);
 }
 
+TEST_CASE("a salvage of a log whose marker is damaged has all of it") {
+  MemoryDisk disk = written_directory(End::closed);
+  disk.contents("CLEAN")[20] ^= std::byte{1};
+  const auto image =
+      keyfold::detail::read_journal<keyfold::detail::FrameChecks>(disk, keyfold::detail::OnDamage::salvage);
+  CHECK(commits_in(image) == Commits{1, 2, 3, 4, 5, 6, 7, 8});
+  REQUIRE(image.damage);
+  CHECK(image.damage->file == "CLEAN");
+  CHECK_FALSE(image.clean);
+}
+
 TEST_CASE("a newer format is named as such, whatever else the file says") {
   for (const char* const name : {"CLEAN", "snapshot-2", "log-2"}) {
     MemoryDisk disk = written_directory(End::closed);

@@ -110,6 +110,14 @@ TEST_CASE("json events: members that are no concern of ours are passed over, als
   }
 }
 
+TEST_CASE("json events: a member named payload beside an op is no envelope") {
+  const auto read =
+      events(R"({"op":"c","after":)" + ann + R"(,"payload":{"op":"d","before":null},"source":{"lsn":7}})");
+  REQUIRE(read.size() == 1);
+  CHECK(read[0].op == 'c');
+  CHECK(read[0].after == Customer{1, "Ann", {}});
+}
+
 TEST_CASE("json events: a blank line or a null is a tombstone, which keeps its position") {
   const auto read = events("\nnull\n{\"schema\":null,\"payload\":null}\n{\"op\":\"d\",\"before\":" + ann +
                            ",\"after\":null,\"source\":{\"lsn\":3}}\n");

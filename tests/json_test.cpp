@@ -194,6 +194,7 @@ TEST_CASE("json: floating-point numbers come back as they were") {
   CHECK(refused<double>("1e999"));
   CHECK(refused<float>("1e39"));
   CHECK(refused<double>("\"1.5\""));
+  CHECK(refused<double>("true"));
 }
 
 TEST_CASE("json: numbers that JSON does not have are texts") {
@@ -298,6 +299,7 @@ TEST_CASE("json: times are ISO 8601 or a count in the unit of the column") {
   CHECK(refused<sys_days>("\"2026-02-30\""));
   CHECK(refused<year_month_day>("9223372036854775807"));
   CHECK(refused<year_month_day>("-99999999"));
+  CHECK(refused<year_month_day>("1.5"));
 }
 
 TEST_CASE("json: enums by name where they are described, else by number") {
@@ -326,6 +328,7 @@ TEST_CASE("json: a type of one's own is the text of its csv_value, and reads num
   CHECK(value<Money>("\"12.50\"") == Money{1250});
   CHECK(value<Money>("12.50") == Money{1250});
   CHECK(refused<Money>("\"12,50\""));
+  CHECK(refused<Money>("true"));
   CHECK(json(Color::green) == "\"green\"");
   CHECK(value<Color>("\"red\"") == Color::red);
 }

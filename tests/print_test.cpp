@@ -137,6 +137,8 @@ TEST_CASE("print: what would break the line is escaped") {
   CHECK(printed(std::string("C:\\new")) == "C:\\\\new");
   CHECK(printed(std::string("\u0085")) == "\\u0085");
   CHECK(printed(std::string("a\u2028b\u202Ec\u2066")) == "a\\u2028b\\u202ec\\u2066");
+  CHECK(printed(std::string("a\u061Cb\u200Ec\u200F")) == "a\\u061cb\\u200ec\\u200f");
+  CHECK(printed(std::string("\u00A0\u200D\uFF21")) == "\u00A0\u200D\uFF21");
 }
 
 TEST_CASE("print: bytes that are not UTF-8 are escaped one by one") {
@@ -145,6 +147,7 @@ TEST_CASE("print: bytes that are not UTF-8 are escaped one by one") {
   CHECK(printed(std::string("\xE2\x82")) == "\\xe2\\x82");           // one that is cut off
   CHECK(printed(std::string("\xC0\xAF")) == "\\xc0\\xaf");           // an overlong slash
   CHECK(printed(std::string("\xE0\x80\xAF")) == "\\xe0\\x80\\xaf");  // and a longer one
+  CHECK(printed(std::string("\xF0\x80\x80\xAF")) == "\\xf0\\x80\\x80\\xaf");
   CHECK(printed(std::string("\xED\xA0\x80")) == "\\xed\\xa0\\x80");  // a surrogate
   CHECK(printed(std::string("\xF4\x90\x80\x80")) == "\\xf4\\x90\\x80\\x80");  // above U+10FFFF
   CHECK(printed(std::string("\xFF")) == "\\xff");

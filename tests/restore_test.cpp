@@ -341,6 +341,17 @@ TEST_CASE("expiry keeps the numbers, times and records of the commits that stay"
   CHECK(stocks.history().back().timestamp() == noon + 4h);
 }
 
+TEST_CASE("the changes of a write whose version has expired are an error") {
+  Stocks stocks = four_versions();
+  const auto result = stocks.insert(stock(9, 90));
+  CHECK(result.changes().size() == 1);
+  stocks.insert(stock(10, 90));
+  stocks.expire(kf::keep_last(1));
+  const auto error = error_of<kf::VersionExpired>([&] { static_cast<void>(result.changes()); });
+  CHECK(error.requested == 5);
+  CHECK(error.oldest == 6);
+}
+
 TEST_CASE("a time whose version has expired is an error") {
   Stocks stocks = four_versions();
   stocks.expire(kf::keep_last(2));

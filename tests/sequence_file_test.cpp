@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "support/catch.hpp"
+#include "support/log_record.hpp"
 #include "support/memory_disk.hpp"
 #include "support/rows.hpp"
 #include "support/snapshot_bytes.hpp"
@@ -168,6 +169,28 @@ struct NarrowEvent {
 };
 BOOST_DESCRIBE_STRUCT(NarrowEvent, (), (id, cents, from))
 
+// --- Rows that write themselves: files have no columns of them
+
+struct Parcel {
+  int id = 0;
+  int seq = 0;
+  std::optional<int> until;
+  bool gone = false;
+  bool operator==(const Parcel&) const = default;
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned) {
+    archive & id & seq & until;
+  }
+};
+
+struct Reading {
+  double at = 0;
+  int seq = 0;
+  bool operator==(const Reading&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Reading, (), (at, seq))
+
 // Replaces a part of the bytes of a snapshot, which must be there once, and makes the checksums right.
 std::string with(std::string bytes, const std::string& from, const std::string& to) {
   const std::size_t at = bytes.find(from);
@@ -177,11 +200,40 @@ std::string with(std::string bytes, const std::string& from, const std::string& 
   seal(bytes);
   return bytes;
 }
+// The same for a single byte, which must be another one so far.
+std::string with_byte(std::string bytes, std::size_t at, char byte) {
+  REQUIRE(bytes.at(at) != byte);
+  bytes[at] = byte;
+  seal(bytes);
+  return bytes;
+}
 template <class Number>
 std::string bytes_of(Number number) {
   std::string out(sizeof number, '\0');
   kf::detail::store_number(reinterpret_cast<std::byte*>(out.data()), number);
   return out;
+}
+
+std::string text_of(const std::string& text) {
+  return bytes_of(static_cast<std::uint32_t>(text.size())) + text;
+}
+
+// Where what is remembered of a key begins: it comes last in a snapshot.
+std::size_t remembered_of(const std::string& bytes, int key) {
+  const std::size_t at = bytes.rfind(bytes_of(key));
+  REQUIRE(at != std::string::npos);
+  return at;
+}
+
+template <class Table>
+void refused(const std::string& bytes, const std::string& message) {
+  INFO(message);
+  try {
+    static_cast<void>(loaded<Table>(bytes));
+    FAIL("it was loaded");
+  } catch (const kf::CorruptSnapshot& error) {
+    CHECK_THAT(error.what(), contains(message));
+  }
 }
 
 }  // namespace
@@ -399,4 +451,236 @@ TEST_CASE("an event of history rows that is remembered for another key is refuse
   const std::string event = bytes_of(1) + '\0' + bytes_of(std::uint32_t{4}) + "seen";
   const std::string other = bytes_of(2) + '\0' + bytes_of(std::uint32_t{4}) + "seen";
   CHECK_THROWS_WITH(loaded<Prices>(with(bytes, event, other)), contains("of another key"));
+}
+
+TEST_CASE("what is remembered of a key must hold together") {
+  Orders orders;
+  orders.apply_changes(Numbers{{1001, 'U', 10, {}, 77}, {1002, 'D', {}, {}, 78}})
+      .sequence_by<&Event<int>::seq>()
+      .apply_as_deletes(kf::source<&Event<int>::op> == 'D')
+      .execute();
+  const std::string bytes = saved(orders);
+  // key, live, size, parts (set, base, which is of an upsert), two sequences
+  const std::size_t live = remembered_of(bytes, 1001) + 4;
+  REQUIRE(bytes.substr(live, 14) == '\1' + bytes_of(std::uint32_t{9}) + '\15' + bytes_of(77) + bytes_of(77));
+  refused<Orders>(with_byte(bytes, live, 2), "flag");
+  refused<Orders>(with_byte(bytes, live + 5, 32), "unknown flags");
+  refused<Orders>(with_byte(bytes, live + 5, 1 + 8), "a first upsert is missing");
+  refused<Orders>(with_byte(bytes, live + 5, 1), "more is remembered of a key than its sequences");
+  refused<Orders>(with_byte(bytes, live + 5, 1 + 2 + 4), "end");
+  // key, not live, when it came in, size, parts, sequence
+  const std::size_t erased = remembered_of(bytes, 1002) + 4;
+  REQUIRE(bytes.substr(erased + 9, 9) == bytes_of(std::uint32_t{5}) + '\2' + bytes_of(78));
+  refused<Orders>(with_byte(bytes, erased + 13, 1), "something else than its end");
+  refused<Orders>(with_byte(bytes, erased + 13, 3), "something else than its end");
+
+  const std::string feeds = text_of("tuple(int32)") + text_of("int32");
+  const std::size_t form = bytes.find(feeds) - 1;
+  refused<Orders>(with_byte(bytes, form, 3), "an unknown form");
+  CHECK_THROWS_AS(loaded<Orders>(with_byte(bytes, form, 2)), kf::SchemaMismatch);
+  refused<Orders>(with(bytes, feeds, text_of("tuple(int32)") + text_of("int16")),
+                  "more is remembered of a key");
+}
+
+TEST_CASE("a truncate is saved with its sequence, which must be one") {
+  Orders orders;
+  feed<int>(orders, {{0, 'T', {}, {}, 79}});
+  const std::string bytes = saved(orders);
+  Orders back = loaded<Orders>(bytes);
+  CHECK(feed<int>(back, {{1, 'U', 1, {}, 78}, {2, 'U', 1, {}, 80}}).metrics().dropped_late == 1);
+  CHECK(saved(Orders(loaded<Orders>(bytes))) == bytes);
+  const std::string feeds = text_of("tuple(int32)");
+  refused<Orders>(with(bytes, feeds + text_of("int32"), feeds + text_of("int16")),
+                  "longer than it should be");
+}
+
+TEST_CASE("a key that is remembered is not NaN") {
+  kf::Table<Reading, kf::Key<&Reading::at>> readings;
+  readings.apply_changes(std::vector<Reading>{{77.5, 1}}).sequence_by<&Reading::seq>().execute();
+  std::string bytes = saved(readings);
+  bytes.replace(bytes.rfind(bytes_of(77.5)), 8, bytes_of(std::numeric_limits<double>::quiet_NaN()));
+  seal(bytes);
+  refused<decltype(readings)>(bytes, "a key that is remembered is NaN");
+}
+
+TEST_CASE("events of history rows must hold together") {
+  Prices prices;
+  feed_prices(prices, {{1001, {}, "seen", 1}, {1001, {}, "sold", 5}});
+  const std::string bytes = saved(prices);
+  const std::string head = bytes_of(1001) + bytes_of(std::uint32_t{2});
+  REQUIRE(bytes.find(head) != std::string::npos);
+  const std::size_t event = bytes.find(head) + head.size();
+  refused<Prices>(with(bytes, head, bytes_of(1001) + bytes_of(std::uint32_t{0})), "without events");
+  refused<Prices>(with(bytes, head, bytes_of(1001) + bytes_of(std::uint32_t{0xFFFFFFFF})),
+                  "more events than");
+  refused<Prices>(with_byte(bytes, event, 8), "unknown flags");
+  refused<Prices>(with_byte(bytes, event, 2), "unknown flags");
+  refused<Prices>(with(bytes, bytes_of(5.0) + bytes_of(1001), bytes_of(1.0) + bytes_of(1001)),
+                  "the same sequence");
+  const std::string columns = text_of("from") + text_of("to") + '\0';
+  const std::size_t truncated = bytes.rfind(columns) + columns.size() - 1;
+  refused<Prices>(spliced(bytes, truncated, 1, '\1' + text_of("x")), "history rows are never truncated");
+}
+
+TEST_CASE("rows without columns have no sequences of columns") {
+  kf::Table<Parcel, kf::Key<&Parcel::id>> parcels;
+  parcels.apply_changes(std::vector<Parcel>{{1001, 77, {}, false}}).sequence_by<&Parcel::seq>().execute();
+  const std::string bytes = saved(parcels);
+  REQUIRE(loaded<decltype(parcels)>(bytes).size() == 1);
+  refused<decltype(parcels)>(with_byte(bytes, remembered_of(bytes, 1001) + 9, 1 + 16),
+                             "columns that rows do not have");
+
+  kf::Table<Parcel, kf::Key<&Parcel::id, &Parcel::seq>> stays;
+  stays.apply_changes(std::vector<Parcel>{{1001, 77, {}, false}, {1001, 78, {}, true}, {1001, 80, {}, true}})
+      .sequence_by<&Parcel::seq>()
+      .apply_as_deletes(kf::source<&Parcel::gone>)
+      .scd2<&Parcel::seq, &Parcel::until>()
+      .execute();
+  // No row shows the second delete: it is remembered.
+  const std::string history = saved(stays);
+  REQUIRE(rows_of(loaded<decltype(stays)>(history)) == rows_of(stays));
+  const std::size_t event = remembered_of(history, 1001) + 8;
+  REQUIRE(history.substr(event, 5) == '\0' + bytes_of(80));
+  const std::string row =
+      bytes_of(std::uint32_t{9}) + bytes_of(std::uint32_t{0}) + bytes_of(1001) + bytes_of(80) + '\0';
+  const auto with_parts = [&](char parts) { return spliced(history, event, 5, parts + bytes_of(80) + row); };
+  CHECK(loaded<decltype(stays)>(with_parts(1)).size() == 1);
+  refused<decltype(stays)>(with_parts(1 + 4), "columns that rows do not have");
+}
+
+// --- Logs of strangers: the frames are good
+
+namespace {
+
+// A feed that has left `keys` keys, which follow; without a truncate, and with all tombstones.
+LogRecord update_of(LogRecord record, std::uint8_t form, const std::string& key, const std::string& type,
+                    std::uint64_t keys) {
+  record.number(form).text(key).text(type).number(std::uint32_t{0});
+  if (form == 1)
+    record.number(std::uint8_t{0}).number(~std::uint64_t{0}).number(std::numeric_limits<std::int64_t>::min());
+  return record.number(keys);
+}
+LogRecord orders_by(const std::string& type, std::uint64_t keys) {
+  return update_of(LogRecord(5).number(std::uint32_t{1}), 1, "tuple(int32)", type, keys);
+}
+LogRecord forgets(LogRecord record, int key) { return record.number(std::uint8_t{0}).number(key); }
+LogRecord erased(LogRecord record, int key, int sequence) {
+  return record.number(std::uint8_t{1})
+      .number(key)
+      .number(std::uint8_t{0})
+      .number(std::int64_t{5})
+      .text('\2' + bytes_of(sequence));
+}
+LogRecord upserted(LogRecord record, int key, int sequence) {
+  return record.number(std::uint8_t{1}).number(key).number(std::uint8_t{1}).text('\1' + bytes_of(sequence));
+}
+
+template <class Store>
+void refused(const MemoryDisk& written, const LogRecord& record, const std::string& message) {
+  INFO(message);
+  MemoryDisk disk = written.copy();
+  const std::size_t place = append_to_log(disk, record);
+  try {
+    const Store store(SharedDisk{&disk});
+    FAIL("it was believed");
+  } catch (const kf::CorruptJournal& error) {
+    CHECK(error.offset == place);
+    CHECK_THAT(error.what(), contains(message));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a log that says what no feed can have left is damaged") {
+  MemoryDisk empty;
+  OrderStore(SharedDisk{&empty}).close();
+  refused<OrderStore>(empty, LogRecord(5).number(std::uint32_t{1}).number(std::uint8_t{0}), "has no form");
+  refused<OrderStore>(empty, LogRecord(5).number(std::uint32_t{1}).number(std::uint8_t{3}),
+                      "an unknown form");
+  refused<OrderStore>(empty, orders_by("int32", 1000), "more keys than the bytes can hold");
+  refused<OrderStore>(empty, orders_by("int32", 0).number(std::uint8_t{0}), "more is there than was told");
+  refused<OrderStore>(empty, orders_by("int32", 1).number(std::uint8_t{2}), "");
+  refused<OrderStore>(empty, update_of(LogRecord(5).number(std::uint32_t{1}), 2, "tuple()", "int32", 0),
+                      "tuple()");
+  auto two = upserted(update_of(LogRecord(5).number(std::uint32_t{2}), 1, "tuple(int32)", "int32", 1), 1, 5);
+  refused<OrderStore>(empty, update_of(two, 1, "tuple(int32)", "text", 0), "of another kind");
+
+  MemoryDisk fed;
+  {
+    OrderStore store(SharedDisk{&fed});
+    feed<int>(store, {{1, 'U', 10, {}, 5}});
+    store.close();
+  }
+  refused<OrderStore>(fed, orders_by("text", 0), "of another kind");
+
+  using PriceStore = kf::Store<Prices, SharedDisk>;
+  MemoryDisk history;
+  {
+    PriceStore store(SharedDisk{&history});
+    feed_prices(store, {{1, 10, "a", 1}, {1, {}, "b", 5}});
+    store.close();
+  }
+  refused<PriceStore>(history,
+                      update_of(LogRecord(5).number(std::uint32_t{1}), 1, "tuple(int32,float64)", "int32", 0),
+                      "of another kind");
+}
+
+TEST_CASE("a sequence of a log that is NaN is refused when a feed asks for it, naming the place") {
+  MemoryDisk disk;
+  OrderStore(SharedDisk{&disk}).close();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  LogRecord record = orders_by("float64", 1);
+  record.number(std::uint8_t{1}).number(1).number(std::uint8_t{1}).text('\1' + bytes_of(nan));
+  const std::size_t place = append_to_log(disk, record);
+  OrderStore store(SharedDisk{&disk});
+  try {
+    feed<double>(store, {{1, 'U', 5, {}, 1}});
+    FAIL("it was taken");
+  } catch (const kf::CorruptJournal& error) {
+    CHECK(error.file == "log-1");
+    CHECK(error.offset == place);
+    CHECK_THAT(error.what(), contains("NaN"));
+  }
+  CHECK(store.table().empty());
+}
+
+TEST_CASE("what a log says of keys is carried out: remembered, replaced, forgotten") {
+  MemoryDisk disk;
+  OrderStore(SharedDisk{&disk}).close();
+  append_to_log(disk, erased(upserted(orders_by("int32", 2), 1, 50), 2, 60));
+  append_to_log(disk, erased(forgets(forgets(orders_by("int32", 3), 2), 9), 1, 70));
+  auto truncate =
+      LogRecord(5).number(std::uint32_t{1}).number(std::uint8_t{1}).text("tuple(int32)").text("int32");
+  truncate.number(std::uint32_t{0}).number(std::uint8_t{1}).text(bytes_of(30)).number(std::uint64_t{1});
+  truncate.number(std::int64_t{0}).number(std::uint64_t{0});
+  append_to_log(disk, truncate);
+  OrderStore store(SharedDisk{&disk});
+  CHECK(store.table().empty());
+  const auto result =
+      feed<int>(store, {{1, 'U', 1, {}, 69}, {2, 'U', 2, {}, 31}, {3, 'U', 3, {}, 29}, {4, 'U', 4, {}, 31}});
+  CHECK(result.metrics().dropped_late == 2);
+  CHECK(rows_of(store.table()) == std::vector<Order>{{2, 2, {}, "none"}, {4, 4, {}, "none"}});
+}
+
+TEST_CASE("a store remembers the events of history rows") {
+  using PriceStore = kf::Store<Prices, SharedDisk>;
+  MemoryDisk disk;
+  {
+    PriceStore store(SharedDisk{&disk});
+    feed_prices(store, {{1, 10, "a", 1}, {1, {}, "b", 5}});
+    feed_prices(store, {{1, {}, "c", 7}});
+    disk.die();
+  }
+  disk.kill();
+  PriceStore store(SharedDisk{&disk});
+  feed_prices(store, {{1, 30, {}, 3}});
+  Prices all;
+  feed_prices(all, {{1, 10, "a", 1}, {1, 30, {}, 3}, {1, {}, "b", 5}, {1, {}, "c", 7}});
+  const auto rows = [](const Prices& prices) {
+    auto out = rows_of(prices);
+    std::ranges::sort(out, {}, &Price::from);
+    return out;
+  };
+  CHECK(rows(store.table()) == rows(all));
+  CHECK(rows(store.table()).back() == Price{1, 30, "c", 7, {}});
 }

@@ -12,6 +12,7 @@
 #include <iostream>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "support/catch.hpp"
 #include "support/rows.hpp"
@@ -195,6 +196,37 @@ class PipeBuffer : public std::stringbuf {
   pos_type seekpos(pos_type, std::ios_base::openmode) override { return -1; }
 };
 
+/// Breaks when it is read to its end.
+class BreakingBuffer : public PipeBuffer {
+ public:
+  using PipeBuffer::PipeBuffer;
+  int_type underflow() override { throw std::ios_base::failure("broken"); }
+};
+
+/// Tells where it is, but cannot go there.
+class StuckBuffer : public std::stringbuf {
+ public:
+  using std::stringbuf::stringbuf;
+  pos_type seekpos(pos_type, std::ios_base::openmode) override { return -1; }
+  pos_type seekoff(off_type by, std::ios_base::seekdir from, std::ios_base::openmode mode) override {
+    return from == std::ios_base::beg ? pos_type(-1) : std::stringbuf::seekoff(by, from, mode);
+  }
+};
+
+/// Makes a directory the current one.
+class Inside {
+ public:
+  explicit Inside(const std::filesystem::path& directory) : before_(std::filesystem::current_path()) {
+    std::filesystem::current_path(directory);
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  ~Inside() { std::filesystem::current_path(before_); }
+
+ private:
+  std::filesystem::path before_;
+};
+
 }  // namespace snapshot_rows
 
 BOOST_CLASS_VERSION(snapshot_rows::Person<1>, 1)
@@ -299,6 +331,17 @@ TEST_CASE("a stream that cannot seek can be loaded from") {
   PipeBuffer buffer(saved(some_orders()));
   std::istream pipe(&buffer);
   CHECK(kf::load<Orders>(pipe).size() == 3);
+}
+
+TEST_CASE("a pipe can be loaded from") {
+  const Directory directory;
+  const auto path = directory / "pipe";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  const std::string bytes = saved(some_orders());
+  std::thread writer([&] { std::ofstream(path, std::ios::binary) << bytes; });
+  const Orders back = kf::load<Orders>(path);
+  writer.join();
+  CHECK(saved(back) == bytes);
 }
 
 TEST_CASE("rows with a serialize() come back; older class versions are read as such") {
@@ -520,6 +563,45 @@ TEST_CASE("a key that is NaN or there twice is refused although the checksums ar
   CHECK_THROWS_WITH(loaded<Gauges>(with_key(1.5)), contains("the key 1.5 is there twice"));
 }
 
+TEST_CASE("columns of a stranger's that are none, or one twice, are refused") {
+  using Gauges = kf::Table<Gauge, kf::Key<&Gauge::key>>;
+  Gauges gauges;
+  gauges.insert({1.5, 2.5});
+  const auto text = [](const std::string& content) {
+    std::string size(4, '\0');
+    size[0] = static_cast<char>(content.size());
+    return size + content;
+  };
+  const auto with = [](const std::string& bytes, const std::string& old, const std::string& other) {
+    const std::size_t at = bytes.find(old);
+    REQUIRE(at != std::string::npos);
+    return keyfold_test::spliced(bytes, at, old.size(), other);
+  };
+  check_mismatch<Gauges>(with(saved(gauges), text("value"), text("key")), "key", "float64",
+                         "column 'key' for two");
+
+  const std::string orders = saved(some_orders());
+  const std::string code = text("code");
+  const std::string type = text("optional(int32)");
+  REQUIRE(loaded<NewOrders>(orders).size() == 3);
+  CHECK_THROWS_WITH(loaded<NewOrders>(with(orders, code + type, code + text("optional(int32),more:int32"))),
+                    contains("the name or type of a column is none"));
+  CHECK_THROWS_WITH(loaded<NewOrders>(with(orders, code + type, text("co,de:int8") + type)),
+                    contains("is no type"));
+}
+
+TEST_CASE("a tag on version 0 keeps it in files, too") {
+  Orders orders = some_orders();
+  orders.tag("empty", 0);
+  orders.expire(kf::keep_last(1));
+  const std::string bytes = saved(orders);
+  const Orders back = loaded<Orders>(bytes);
+  CHECK(back.as_of("empty").empty());
+  CHECK(back.as_of("before").size() == 2);
+  CHECK_THROWS_AS(back.as_of(1), kf::VersionExpired);
+  CHECK(saved(back) == bytes);
+}
+
 TEST_CASE("a table is not saved while it is written to") {
   Orders orders = some_orders();
   std::ostringstream out;
@@ -614,6 +696,36 @@ TEST_CASE("a file that is replaced keeps its permissions; a path that cannot be 
   CHECK_THROWS_AS(kf::load<Orders>(directory / "."), kf::IoError);
 }
 
+TEST_CASE("a file is saved by a relative path") {
+  const Directory directory;
+  std::filesystem::create_directory(directory / "inner");
+  const Inside inside(directory / "inner");
+  kf::save(some_orders(), "orders.kfs");
+  kf::save(some_orders(), "../orders.kfs");
+  CHECK(kf::load<Orders>(directory / "orders.kfs").size() == 3);
+  CHECK(kf::load<Orders>("orders.kfs").size() == 3);
+}
+
+TEST_CASE("what another process of the same number has left is not overwritten, and in the end refused") {
+  const Directory directory;
+  const auto path = directory / "orders.kfs";
+  const std::string left = path.string() + ".tmp-" + std::to_string(::getpid());
+  std::ofstream(left) << "theirs";
+  kf::save(some_orders(), path);
+  CHECK(kf::load<Orders>(path).size() == 3);
+  CHECK(content_of(left) == "theirs");
+  CHECK(directory.names().size() == 2);
+  for (int number = 1; number < 100; ++number) std::ofstream(left + '-' + std::to_string(number)) << "theirs";
+  try {
+    kf::save(Orders(), path);
+    FAIL("it was saved");
+  } catch (const kf::IoError& error) {
+    CHECK(error.code == std::errc::file_exists);
+  }
+  CHECK(kf::load<Orders>(path).size() == 3);
+  CHECK(directory.names().size() == 101);
+}
+
 TEST_CASE("a stream that fails is an IoError, whether or not it throws itself") {
   for (const bool throws : {false, true}) {
     std::ofstream full("/dev/full", std::ios::binary);
@@ -623,6 +735,24 @@ TEST_CASE("a stream that fails is an IoError, whether or not it throws itself") 
     if (throws) cut.exceptions(std::ios::badbit | std::ios::failbit | std::ios::eofbit);
     CHECK_THROWS_AS(kf::load<Orders>(cut), kf::CorruptSnapshot);
   }
+  for (const auto exceptions : {std::ios::goodbit, std::ios::badbit}) {
+    BreakingBuffer breaking(saved(some_orders()).substr(0, 300));
+    std::istream broken(&breaking);
+    broken.exceptions(exceptions);
+    try {
+      static_cast<void>(kf::load<Orders>(broken));
+      FAIL("it was loaded");
+    } catch (const kf::IoError& error) {
+      CHECK(error.operation == "read");
+    }
+  }
+  PipeBuffer whole(saved(some_orders()));
+  std::istream pipe(&whole);
+  pipe.exceptions(std::ios::badbit | std::ios::failbit | std::ios::eofbit);
+  CHECK(kf::load<Orders>(pipe).size() == 3);
+  StuckBuffer stuck(saved(some_orders()));
+  std::istream nowhere(&stuck);
+  CHECK_THROWS_AS(kf::load<Orders>(nowhere), kf::IoError);
   std::ifstream missing("/no/such/file");
   CHECK_THROWS_AS(kf::load<Orders>(missing), kf::IoError);
 }

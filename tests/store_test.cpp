@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "support/catch.hpp"
+#include "support/log_record.hpp"
 #include "support/memory_disk.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -151,14 +152,21 @@ TEST_CASE("new directories are made, and files of others are left alone") {
   const TemporaryDirectory directory;
   const auto deep = directory.path / "a" / "b" / "";
   std::filesystem::create_directories(deep / "folder.tmp");
-  std::ofstream(deep / "notes.tmp") << "mine";
+  // Names that no store gives: its numbers begin with 1, without zeros in front.
+  const std::vector<std::string> others = {
+      "notes.tmp", "log-0",      "log-01",    "log-1x",
+      "log-",      "snapshot-0", "log-0.tmp", "log-99999999999999999999"};
+  for (const std::string& name : others) std::ofstream(deep / name) << "mine";
   for (const std::size_t size : {0U, 1U}) {
     auto store = FileStore::open(deep);
     CHECK(store.table().size() == size);
     store.upsert({{1, "tea", {}}});
   }
   CHECK(std::filesystem::exists(deep / "folder.tmp"));
-  CHECK(std::filesystem::file_size(deep / "notes.tmp") == 4);
+  for (const std::string& name : others) {
+    INFO(name);
+    CHECK(std::filesystem::file_size(deep / name) == 4);
+  }
   CHECK(FileStore::open(directory.path / "x" / "y").table().empty());
 }
 
@@ -279,6 +287,29 @@ TEST_CASE("a salvage tells how much is missing where the end of the log, or all 
   }
 }
 
+TEST_CASE("a salvage needs a store, and a directory without one") {
+  const TemporaryDirectory directory;
+  const auto refused = [&](const char* from, const char* to) -> std::pair<std::string, std::error_code> {
+    try {
+      FileStore::salvage(directory.path / from, directory.path / to);
+      return {};
+    } catch (const kf::IoError& error) {
+      return {error.operation, error.code};
+    }
+  };
+  std::filesystem::create_directory(directory.path / "empty");
+  FileStore::open(directory.path / "store").insert({1, "tea", 7});
+  FileStore::open(directory.path / "other").insert({2, "cup", 7});
+  using Refusal = std::pair<std::string, std::error_code>;
+  const auto not_there = std::make_error_code(std::errc::no_such_file_or_directory);
+  CHECK(refused("none", "fresh") == Refusal("open", not_there));
+  CHECK_FALSE(std::filesystem::exists(directory.path / "none"));
+  CHECK(refused("empty", "fresh") == Refusal("salvage", not_there));
+  CHECK(refused("store", "other") == Refusal("salvage into", std::make_error_code(std::errc::file_exists)));
+  CHECK(FileStore::open(directory.path / "other").table().contains(2));
+  CHECK(FileStore::salvage(directory.path / "store", directory.path / "empty").version == 1);
+}
+
 TEST_CASE("a failed fsync leaves the commit in doubt and ends writing, and reading goes on") {
   MemoryDisk disk;
   {
@@ -366,10 +397,15 @@ TEST_CASE("verify() reads the files again and finds what has happened to them") 
   CHECK(verified.version == 2);
   CHECK(verified.log_bytes == disk.read("log-1").size());
   CHECK(verified.snapshot_bytes == disk.read("snapshot-1").size());
+  const Bytes intact = disk.read("log-1");
   disk.contents("log-1")[60] ^= std::byte{1};
   CHECK_THROWS_AS(store.verify(), kf::CorruptJournal);
   disk.contents("log-1")[60] ^= std::byte{1};
   disk.contents("log-1").resize(disk.read("log-1").size() - 1);
+  CHECK_THROWS_AS(store.verify(), kf::CorruptJournal);
+  disk.contents("log-1") = intact;
+  CHECK(store.verify().version == 2);
+  disk.contents("log-1").push_back(std::byte{0});
   CHECK_THROWS_AS(store.verify(), kf::CorruptJournal);
   disk.die();
 }
@@ -401,6 +437,19 @@ TEST_CASE("retention holds for what is stored, and tags keep their versions") {
   CHECK(store.table().as_of("four").size() == 4);
   CHECK(store.table().as_of(8).size() == 8);
   CHECK_THROWS_AS(store.table().as_of(7), kf::VersionExpired);
+}
+
+TEST_CASE("a retention by time finds nothing to let go of in a store without commits") {
+  MemoryDisk disk;
+  kf::StoreOptions options;
+  options.table.retention = kf::keep_for(std::chrono::hours(1));
+  for (int opened = 0; opened < 2; ++opened) {
+    MemoryStore store(SharedDisk{&disk}, options);
+    CHECK(store.table().version() == 0);
+    CHECK(store.table().as_of(0).empty());
+  }
+  MemoryStore(SharedDisk{&disk}, options).insert({1, "tea", {}});
+  CHECK(MemoryStore(SharedDisk{&disk}, options).table().as_of(0).empty());
 }
 
 TEST_CASE("a write that changes nothing costs no frame, and a transaction costs one") {
@@ -575,4 +624,106 @@ TEST_CASE("a commit carries a key of several parts, a key that changes, and rows
   CHECK(ids(store.table()) == std::vector<int>{2, 3});
   CHECK(store.table().history()[1].changes().begin()->kind() == kf::ChangeKind::update);
   CHECK(store.table().as_of(1).contains("c", 3));
+}
+
+// --- Logs of strangers: the frames are good, and what they say is not
+
+namespace {
+
+LogRecord change(LogRecord record, std::uint8_t kind) { return record.number(kind); }
+LogRecord insert(LogRecord record, int id) {
+  return change(std::move(record), 1).number(id).text("mug").number(std::uint8_t{0});
+}
+LogRecord update(LogRecord record, int id) {
+  return change(std::move(record), 2).number(id).text("mug").number(std::uint8_t{0});
+}
+LogRecord erase(LogRecord record, int id) { return change(std::move(record), 4).number(id); }
+
+}  // namespace
+
+TEST_CASE("a record that does not fit what is before it is damage that names its place") {
+  MemoryDisk written;
+  {
+    MemoryStore store(SharedDisk{&written});
+    store.append({{1, "tea", 7}, {2, "cup", {}}});
+    store.tag("first", 1);
+    store.insert({3, "pot", {}});
+    store.close();
+  }
+  const auto none = std::uint8_t{0};
+  const std::vector<std::pair<LogRecord, std::string>> records = {
+      {LogRecord(2, 7).text("t").number(std::uint64_t{1}), "its oldest version cannot be"},
+      {commit_record(4), "its version is not the next one"},
+      {commit_record(3, {}, true, 0), "it is older than the commit before it"},
+      {insert(commit_record(3, {.inserted = 1}), 1), "update the row that is there"},
+      {insert(insert(commit_record(3, {.inserted = 2}), 9), 9), "update the row that is there"},
+      {update(commit_record(3, {.updated = 1, .matched_updated = 1}), 9), "a row that is not there"},
+      {erase(commit_record(3, {.deleted = 1, .matched_deleted = 1}), 9), "a row that is not there"},
+      {update(update(commit_record(3, {.updated = 2, .matched_updated = 2}), 1), 1), "changes a row twice"},
+      {change(commit_record(3), 9), "an unknown kind"},
+      {insert(commit_record(3, {.inserted = 2}), 9), "its counts are not those of its changes"},
+      {update(commit_record(3), 1), "its counts are not those of its changes"},
+      {update(commit_record(3, {.updated = 1}), 1), "its counts are not those of its changes"},
+      {erase(commit_record(3), 1), "its counts are not those of its changes"},
+      {erase(commit_record(3, {.deleted = 1}), 1), "its counts are not those of its changes"},
+      {LogRecord(2).text("t").number(std::uint64_t{3}), "a version that cannot be read"},
+      {LogRecord(2).text("first").number(std::uint64_t{2}), "a tag that is there"},
+      {LogRecord(2).text("t").number(std::uint64_t{2}).number(none), "more is there than was told"},
+      {LogRecord(2).text("t").number(none), "end"},
+      {LogRecord(3).text("second"), "a tag that is not there"},
+      {LogRecord(4).number(std::uint64_t{3}), "versions go that are not there"}};
+  for (const auto& [record, message] : records) {
+    INFO(message);
+    MemoryDisk disk = written.copy();
+    const std::size_t place = append_to_log(disk, record);
+    const auto before = files_of(disk);
+    try {
+      const MemoryStore store(SharedDisk{&disk});
+      FAIL("it was believed");
+    } catch (const kf::CorruptJournal& error) {
+      CHECK(error.file == "log-1");
+      CHECK(error.offset == place);
+      CHECK_THAT(error.what(), contains(message));
+    }
+    CHECK(files_of(disk) == before);
+    MemoryDisk fresh;
+    const kf::Salvaged salvaged = MemoryStore::salvage(SharedDisk{&disk}, SharedDisk{&fresh});
+    CHECK(salvaged.version == 2);
+    CHECK(salvaged.damage->offset == place);
+    CHECK(MemoryStore(SharedDisk{&fresh}).table().size() == 3);
+  }
+}
+
+TEST_CASE("records that fit are carried out, and those of unknown kinds refused with both numbers") {
+  MemoryDisk disk;
+  {
+    MemoryStore store(SharedDisk{&disk});
+    store.append({{1, "tea", 7}, {2, "cup", {}}});
+    store.insert({3, "pot", {}});
+    store.close();
+  }
+  kf::Metrics metrics{.source_rows = 2, .inserted = 1, .matched_updated = 1};
+  metrics.updated = 1;
+  append_to_log(disk, update(insert(commit_record(3, metrics), 9), 2));
+  append_to_log(disk, LogRecord(2).text("ours").number(std::uint64_t{2}));
+  append_to_log(disk, LogRecord(4).number(std::uint64_t{3}));
+  {
+    const MemoryStore store(SharedDisk{&disk});
+    CHECK(store.table().version() == 3);
+    CHECK(*store.table().find(2) == Order{2, "mug", {}});
+    CHECK(*store.table().find(9) == Order{9, "mug", {}});
+    CHECK(store.table().as_of("ours").size() == 3);
+    CHECK_THROWS_AS(store.table().as_of(1), kf::VersionExpired);
+  }
+  MemoryDisk older = disk.copy();
+  append_to_log(older, LogRecord(3, 2).text("ours"));
+  CHECK_THROWS_WITH(MemoryStore(SharedDisk{&older}), contains("its oldest version cannot be"));
+  append_to_log(disk, LogRecord(6, 3));
+  try {
+    const MemoryStore store(SharedDisk{&disk});
+    FAIL("it was believed");
+  } catch (const kf::UnsupportedFormat& error) {
+    CHECK(error.found == 6);
+    CHECK(error.known == 5);
+  }
 }

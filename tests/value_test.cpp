@@ -56,6 +56,26 @@ struct Loose {
   bool operator==(const Loose&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(Loose, (), (id, either, set, list))
+using Grade = std::variant<std::monostate, int, double>;
+struct Graded {
+  int id = 0;
+  Grade grade;
+  bool operator==(const Graded&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Graded, (), (id, grade))
+struct Spread {
+  int id = 0;
+  std::pair<int, double> point;
+  std::vector<double> list;
+  bool operator==(const Spread&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Spread, (), (id, point, list))
+struct Measured {
+  int id = 0;
+  double real = 0;
+  bool operator==(const Measured&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Measured, (), (id, real))
 struct Opaque {};
 struct Sealed {
   int id = 0;
@@ -67,6 +87,16 @@ struct Linked {
   std::optional<int> link;
   bool operator==(const Linked&) const = default;
 };
+
+// What the ids of a range of rows are, in its order.
+std::vector<int> ids(const auto& rows) {
+  std::vector<int> out;
+  for (const auto& row : rows) out.push_back(row.id);
+  return out;
+}
+
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 }  // namespace values
 
@@ -91,6 +121,73 @@ TEST_CASE("a key is looked up by its exact value") {
   CHECK(doubles.contains(std::uint64_t{18446744073709549568U}));
   doubles.insert({-0.5, 0});
   CHECK(doubles.contains(-0.5F));
+}
+
+TEST_CASE("a whole number is found by either type of it, as far as both go") {
+  constexpr double two_to_63 = 9223372036854775808.0;
+  kf::Table<Measured, kf::Key<&Measured::id>, kf::HashedBy<&Measured::real>> table;
+  table.append({{1, two_to_63},
+                {2, -two_to_63},
+                {3, 2 * two_to_63},
+                {4, -2 * two_to_63},
+                {5, infinity},
+                {6, nan_value}});
+  const auto found = [&](auto number) { return ids(table.by<&Measured::real>().equal_range(number)); };
+  CHECK(found(std::uint64_t{1} << 63U) == std::vector{1});
+  CHECK(found(std::numeric_limits<std::int64_t>::min()) == std::vector{2});
+  CHECK(found(std::numeric_limits<std::int64_t>::max()).empty());
+  CHECK(found(std::numeric_limits<std::uint64_t>::max()).empty());
+  CHECK(found(0x1p64F) == std::vector{3});
+  CHECK(found(-0x1p64F) == std::vector{4});
+  CHECK(found(std::numeric_limits<float>::infinity()) == std::vector{5});
+  CHECK(found(-infinity).empty());
+  CHECK(found(std::numeric_limits<float>::quiet_NaN()) == std::vector{6});
+}
+
+TEST_CASE("in a secondary index NaN equals itself and comes last") {
+  kf::Table<Measured, kf::Key<&Measured::id>, kf::OrderedBy<&Measured::real>> table;
+  table.append({{1, nan_value}, {2, infinity}, {3, nan_value}, {4, -1}});
+  const auto by_real = table.by<&Measured::real>();
+  CHECK(ids(by_real) == std::vector{4, 2, 1, 3});
+  CHECK(ids(by_real.equal_range(nan_value)) == std::vector{1, 3});
+  CHECK(ids(by_real.range(0, nan_value)) == std::vector{2});
+}
+
+TEST_CASE("pairs and sequences with NaN are ordered part by part") {
+  kf::Table<Spread, kf::Key<&Spread::id>, kf::OrderedBy<&Spread::point>, kf::OrderedBy<&Spread::list>> table;
+  table.append({{1, {1, nan_value}, {nan_value}},
+                {2, {1, 5}, {1, nan_value}},
+                {3, {0, nan_value}, {1, 2}},
+                {4, {1, nan_value}, {}},
+                {5, {1, 7}, {1}}});
+  CHECK(ids(table.by<&Spread::point>()) == std::vector{3, 2, 5, 1, 4});
+  CHECK(ids(table.by<&Spread::list>()) == std::vector{4, 5, 3, 2, 1});
+  CHECK(table.upsert({{2, {1, 5}, {1, nan_value}}, {4, {1, nan_value}, {}}}).metrics().unchanged == 2);
+  CHECK(table.upsert({{2, {1, 5}, {1}}, {5, {1, 7}, {1, 1}}}).metrics().updated == 2);
+}
+
+TEST_CASE("a variant is ordered by its alternative, then as that is, and NaN in it is NaN") {
+  kf::Table<Graded, kf::Key<&Graded::id>, kf::OrderedBy<&Graded::grade>> ordered;
+  ordered.append({{1, nan_value}, {2, 2.5}, {3, 7}, {4, {}}, {5, -1.0}, {6, nan_value}, {7, 3}, {8, {}}});
+  CHECK(ids(ordered.by<&Graded::grade>()) == std::vector{4, 8, 7, 3, 5, 2, 1, 6});
+  CHECK(ids(ordered.by<&Graded::grade>().equal_range(Grade(nan_value))) == std::vector{1, 6});
+  ordered.erase(1);
+  CHECK(ids(ordered.by<&Graded::grade>().equal_range(Grade(nan_value))) == std::vector{6});
+
+  kf::Table<Graded, kf::Key<&Graded::id>, kf::HashedBy<&Graded::grade>> hashed;
+  hashed.append({{1, -nan_value}, {2, 0.0}, {3, 0}, {4, {}}});
+  const auto found = [&](Grade grade) { return ids(hashed.by<&Graded::grade>().equal_range(grade)); };
+  CHECK(found(nan_value) == std::vector{1});
+  CHECK(found(-0.0) == std::vector{2});
+  CHECK(found(0) == std::vector{3});
+  CHECK(found({}) == std::vector{4});
+  CHECK(found(1).empty());
+
+  kf::Table<Graded, kf::Key<&Graded::grade>> keyed;
+  keyed.append({{1, 1.5}, {2, 1}, {3, {}}});
+  CHECK(keyed.at(Grade(1.5)).id == 1);
+  CHECK_THROWS_AS(keyed.insert({4, nan_value}), kf::InvalidKey);
+  CHECK(keyed.size() == 3);
 }
 
 TEST_CASE("a merge matches keys of other types by their exact value") {

@@ -1646,8 +1646,7 @@ class JsonEventReader {
       begin = end + 1;
     }
     const auto number = detail::parse_number<std::uint64_t>(at.text());
-    if (!number || (at.kind() != JsonKind::number && at.kind() != JsonKind::text))
-      refuse_sequence(at, found_text(at) + " where a whole number that is not negative is needed");
+    if (!number) refuse_sequence(at, found_text(at) + " where a whole number that is not negative is needed");
     return *number;
   }
 

@@ -50,4 +50,19 @@ inline void seal(std::string& bytes) {
   }
 }
 
+/// Puts other bytes in place of `count` ones of a chunk's payload, as many as they are, and makes sizes and
+/// checksums right.
+inline std::string spliced(std::string bytes, std::size_t at, std::size_t count, const std::string& others) {
+  namespace detail = keyfold::detail;
+  const auto place = [&](std::size_t offset) { return reinterpret_cast<std::byte*>(bytes.data()) + offset; };
+  std::size_t chunk = 16;
+  const auto size = [&] { return detail::load_number<std::uint64_t>(place(chunk + 4)); };
+  while (at >= chunk + 16 + size() + 4) chunk += 16 + size() + 4;
+  detail::store_number(place(chunk + 4), std::uint64_t{size() + others.size() - count});
+  bytes.replace(at, count, others);
+  detail::store_number(place(bytes.size() - 12), std::uint64_t{bytes.size()});
+  seal(bytes);
+  return bytes;
+}
+
 }  // namespace keyfold_test

@@ -8,6 +8,7 @@
 
 #include <boost/archive/detail/common_iarchive.hpp>
 #include <boost/archive/detail/common_oarchive.hpp>
+#include <boost/mp11/algorithm.hpp>
 #include <boost/serialization/collection_size_type.hpp>
 #include <boost/serialization/item_version_type.hpp>
 #include <boost/serialization/level.hpp>
@@ -274,7 +275,7 @@ class Decoder {
     } else if constexpr (kind == CodecKind::tuple) {
       std::apply([this](auto&... part) { (this->get(part), ...); }, value);
     } else if constexpr (kind == CodecKind::variant) {
-      get_variant(value, std::make_index_sequence<std::variant_size_v<T>>());
+      get_variant(value);
     } else if constexpr (kind == CodecKind::container) {
       get_container(value);
     } else if constexpr (kind == CodecKind::wrapper) {
@@ -305,11 +306,12 @@ class Decoder {
     (get(row.*Members), ...);
   }
 
-  template <class Variant, std::size_t... I>
-  void get_variant(Variant& value, std::index_sequence<I...>) {
+  template <class Variant>
+  void get_variant(Variant& value) {
+    constexpr std::size_t size = std::variant_size_v<Variant>;
     const std::size_t index = detail::get_u8(in_);
-    const bool known = ((index == I && (get(value.template emplace<I>()), true)) || ...);
-    if (!known) in_.fail("a variant has an alternative that its type has not");
+    if (index >= size) in_.fail("a variant has an alternative that its type has not");
+    boost::mp11::mp_with_index<size>(index, [&](auto number) { get(value.template emplace<number>()); });
   }
 
   template <class Container>

@@ -200,16 +200,21 @@ class PosixDisk {
   static std::error_code last_error() { return {errno, std::generic_category()}; }
 
   // The name of a directory stands in the one above it. Whoever made the directory may not have come to sync
-  // that, so it is done for one that is there, too, if only we may.
+  // that, so it is done for one that is there, too, if only we may. Nothing has to last of a mount point.
   std::vector<std::filesystem::path> unsettled_parents() const {
     auto path = std::filesystem::absolute(path_).lexically_normal();
     if (!path.has_filename()) path = path.parent_path();
     std::vector<std::filesystem::path> parents;
-    std::error_code ignored;
-    if (std::filesystem::exists(path, ignored)) {
-      if (::access(path.parent_path().c_str(), R_OK) == 0) parents.push_back(path.parent_path());
+    struct stat here{};
+    if (::stat(path.c_str(), &here) == 0) {
+      struct stat above{};
+      const auto parent = path.parent_path();
+      if (::stat(parent.c_str(), &above) == 0 && above.st_dev == here.st_dev &&
+          ::access(parent.c_str(), R_OK) == 0)
+        parents.push_back(parent);
       return parents;
     }
+    std::error_code ignored;
     do {
       path = path.parent_path();
       parents.push_back(path);

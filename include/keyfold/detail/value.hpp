@@ -129,6 +129,13 @@ constexpr const auto& value_of(const T& value) noexcept {
   }
 }
 
+/// Calls with what the variant holds. Requires: it holds something.
+template <class Variant, class Function>
+constexpr auto of_alternative(const Variant& value, const Function& function) {
+  return boost::mp11::mp_with_index<std::variant_size_v<Variant>>(
+      value.index(), [&](auto index) { return function(std::get<index>(value)); });
+}
+
 template <class T>
 constexpr bool is_nan([[maybe_unused]] const T& value) {
   if constexpr (std::floating_point<T>) {
@@ -137,6 +144,9 @@ constexpr bool is_nan([[maybe_unused]] const T& value) {
     return value && is_nan(*value);
   } else if constexpr (is_tuple_v<T>) {
     return std::apply([](const auto&... parts) { return (detail::is_nan(parts) || ...); }, value);
+  } else if constexpr (is_variant_v<T>) {
+    return !value.valueless_by_exception() &&
+           detail::of_alternative(value, [](const auto& held) { return detail::is_nan(held); });
   } else {
     return false;
   }
@@ -225,6 +235,11 @@ constexpr bool less_values(const A& a, const B& b) {
     return x < y || (x == x && y != y);
   } else if constexpr (is_tuple_v<A> && is_tuple_v<B>) {
     return detail::less_from<0>(a, b);
+  } else if constexpr (std::same_as<A, B> && is_variant_v<A>) {
+    if (a.index() != b.index()) return a.index() + 1 < b.index() + 1;  // one that holds nothing comes first
+    if (a.valueless_by_exception()) return false;
+    return boost::mp11::mp_with_index<std::variant_size_v<A>>(
+        a.index(), [&](auto index) { return detail::less_values(std::get<index>(a), std::get<index>(b)); });
   } else if constexpr (std::same_as<A, B> && FloatingSequence<A>) {
     return std::lexicographical_compare(
         std::ranges::begin(a), std::ranges::end(a), std::ranges::begin(b), std::ranges::end(b),
@@ -289,6 +304,10 @@ constexpr std::uint64_t hash_of(const T& value) {
     std::apply([&](const auto&... parts) { ((hash = detail::mix(hash + detail::hash_of(parts))), ...); },
                value);
     return hash;
+  } else if constexpr (is_variant_v<T>) {
+    if (value.valueless_by_exception()) return absent_hash;
+    return detail::mix(value.index() +
+                       detail::of_alternative(value, [](const auto& held) { return detail::hash_of(held); }));
   } else if constexpr (StdHashable<T>) {
     return detail::mix(std::hash<T>{}(value));
   } else {
