@@ -1417,9 +1417,9 @@ class ChangeConflict : public Error {
 
  private:
   static std::string rows_text(const std::vector<std::string>& keys) {
-    const std::string first = "the row with key " + keys.front();
-    if (keys.size() == 1) return first;
-    return first + " and " + std::to_string(keys.size() - 1) + " more";
+    std::string text = "the row with key " + keys.front();
+    if (keys.size() > 1) text += " and " + std::to_string(keys.size() - 1) + " more";
+    return text;
   }
 };
 
@@ -3886,7 +3886,7 @@ class CommitLog {
 
   const KeyFunctions<Row>& key;
   Arena arena;
-  std::shared_ptr<TableReaders> readers;                       // of a table that is shared, else null
+  std::shared_ptr<TableReaders> readers;  // of a table that is shared, else null
   std::vector<std::shared_ptr<const std::string>> operations;  // where those of loaded commits are stored
   std::deque<Record> records;          // ascending; a deque: they keep their address while others come and go
   std::vector<LogBlock<Row>> retired;  // ascending: blocks of expired versions that pinned ones may need
@@ -12465,6 +12465,13 @@ inline constexpr bool is_merge_rule<MergeRule<RuleArguments...>> = true;
 template <class T, class Row>
 concept RowsOrRow = std::ranges::input_range<T> || std::convertible_to<T, Row>;
 
+/// A view that remembers what it has found, for example, has no begin() while it is const.
+template <class T>
+struct check_const {
+  static_assert(std::ranges::input_range<T> || !std::ranges::input_range<std::remove_cvref_t<T>&>,
+                "keyfold: this range cannot be read while it is const; declare it without const");
+};
+
 /// Overloads of the verbs that take rows, for what is no range of rows: each says what to call instead. Row
 /// is what a list in braces would be, as in `append({1, "open"})`.
 template <class Row>
@@ -12474,6 +12481,7 @@ class RangeForgotten {
   auto merge(Given&&)
     requires(!std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: merge() takes a range of rows; give one row as std::array{row}, or call "
                   "upsert(row)");
@@ -12482,16 +12490,19 @@ class RangeForgotten {
   auto merge(Given&&, const Rule&)
     requires(!std::ranges::input_range<Given> || !is_merge_rule<Rule>)
   {
+    static_cast<void>(check_const<Given>{});
     check_rule<Given, Rule>();
   }
   template <class Given = Row, class Rule>
   auto preview(Given&&, const Rule&)
     requires(!std::ranges::input_range<Given> || !is_merge_rule<Rule>)
   {
+    static_cast<void>(check_const<Given>{});
     check_rule<Given, Rule>();
   }
   template <class Given = Row>
   auto preview(Given&&) {
+    static_cast<void>(check_const<Given>{});
     static_assert(!std::same_as<Given, Given>,
                   "keyfold: preview() of a table takes rows and a rule; without a rule write "
                   "merge(rows).when_...().preview()");
@@ -12500,6 +12511,7 @@ class RangeForgotten {
   auto upsert(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !RowsOrRow<Given, Row>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(sizeof...(More) == 0 && RowsOrRow<Given, Row>,
                   "keyfold: upsert() takes a row of the table or one range of rows; give one row of another "
                   "type as std::array{row}");
@@ -12508,6 +12520,7 @@ class RangeForgotten {
   auto patch(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: patch() takes one range of rows; give one row as std::array{row}");
   }
@@ -12515,6 +12528,7 @@ class RangeForgotten {
   auto apply_changes(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: apply_changes() takes one range of events; give one event as std::array{event}");
   }
@@ -12522,6 +12536,7 @@ class RangeForgotten {
   auto append(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: append() takes one range of rows; insert(row) adds one");
   }
@@ -12536,6 +12551,7 @@ class RangeForgotten {
   auto overwrite(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: overwrite() takes one range of rows, all that the table is to have; upsert(row) "
                   "writes one row");
@@ -12544,6 +12560,7 @@ class RangeForgotten {
   auto replace_where(const Condition&, Given&&)
     requires(!std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: replace_where() takes a condition and a range of rows; give one row as "
                   "std::array{row}");
@@ -12552,6 +12569,7 @@ class RangeForgotten {
   auto replace_using(Given&&)
     requires(!std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: replace_using<>() takes a range of rows; give one row as std::array{row}");
   }
@@ -12559,6 +12577,7 @@ class RangeForgotten {
   auto replace_on(const Condition&, Given&&)
     requires(!std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: replace_on() takes a condition and a range of rows; give one row as "
                   "std::array{row}");

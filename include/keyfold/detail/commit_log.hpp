@@ -86,7 +86,7 @@ class CommitLog {
 
   const KeyFunctions<Row>& key;
   Arena arena;
-  std::shared_ptr<TableReaders> readers;                       // of a table that is shared, else null
+  std::shared_ptr<TableReaders> readers;  // of a table that is shared, else null
   std::vector<std::shared_ptr<const std::string>> operations;  // where those of loaded commits are stored
   std::deque<Record> records;          // ascending; a deque: they keep their address while others come and go
   std::vector<LogBlock<Row>> retired;  // ascending: blocks of expired versions that pinned ones may need
