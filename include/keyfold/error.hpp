@@ -319,9 +319,9 @@ class ChangeConflict : public Error {
 
  private:
   static std::string rows_text(const std::vector<std::string>& keys) {
-    const std::string first = "the row with key " + keys.front();
-    if (keys.size() == 1) return first;
-    return first + " and " + std::to_string(keys.size() - 1) + " more";
+    std::string text = "the row with key " + keys.front();
+    if (keys.size() > 1) text += " and " + std::to_string(keys.size() - 1) + " more";
+    return text;
   }
 };
 

@@ -1436,9 +1436,9 @@ class ChangeConflict : public Error {
 
  private:
   static std::string rows_text(const std::vector<std::string>& keys) {
-    const std::string first = "the row with key " + keys.front();
-    if (keys.size() == 1) return first;
-    return first + " and " + std::to_string(keys.size() - 1) + " more";
+    std::string text = "the row with key " + keys.front();
+    if (keys.size() > 1) text += " and " + std::to_string(keys.size() - 1) + " more";
+    return text;
   }
 };
 
@@ -4176,7 +4176,7 @@ class CommitLog {
 
   const KeyFunctions<Row>& key;
   Arena arena;
-  std::shared_ptr<TableReaders> readers;                       // of a table that is shared, else null
+  std::shared_ptr<TableReaders> readers;  // of a table that is shared, else null
   std::vector<std::shared_ptr<const std::string>> operations;  // where those of loaded commits are stored
   NodePool record_pool;
   std::deque<Record, PoolAllocator<Record>>
@@ -12674,6 +12674,13 @@ inline constexpr bool is_merge_rule<MergeRule<RuleArguments...>> = true;
 template <class T, class Row>
 concept RowsOrRow = std::ranges::input_range<T> || std::convertible_to<T, Row>;
 
+/// A view that remembers what it has found, for example, has no begin() while it is const.
+template <class T>
+struct check_const {
+  static_assert(std::ranges::input_range<T> || !std::ranges::input_range<std::remove_cvref_t<T>&>,
+                "keyfold: this range cannot be read while it is const; declare it without const");
+};
+
 /// Overloads of the verbs that take rows, for what is no range of rows: each says what to call instead. Row
 /// is what a list in braces would be, as in `append({1, "open"})`.
 template <class Row>
@@ -12683,6 +12690,7 @@ class RangeForgotten {
   auto merge(Given&&)
     requires(!std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: merge() takes a range of rows; give one row as std::array{row}, or call "
                   "upsert(row)");
@@ -12691,16 +12699,19 @@ class RangeForgotten {
   auto merge(Given&&, const Rule&)
     requires(!std::ranges::input_range<Given> || !is_merge_rule<Rule>)
   {
+    static_cast<void>(check_const<Given>{});
     check_rule<Given, Rule>();
   }
   template <class Given = Row, class Rule>
   auto preview(Given&&, const Rule&)
     requires(!std::ranges::input_range<Given> || !is_merge_rule<Rule>)
   {
+    static_cast<void>(check_const<Given>{});
     check_rule<Given, Rule>();
   }
   template <class Given = Row>
   auto preview(Given&&) {
+    static_cast<void>(check_const<Given>{});
     static_assert(!std::same_as<Given, Given>,
                   "keyfold: preview() of a table takes rows and a rule; without a rule write "
                   "merge(rows).when_...().preview()");
@@ -12709,6 +12720,7 @@ class RangeForgotten {
   auto upsert(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !RowsOrRow<Given, Row>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(sizeof...(More) == 0 && RowsOrRow<Given, Row>,
                   "keyfold: upsert() takes a row of the table or one range of rows; give one row of another "
                   "type as std::array{row}");
@@ -12717,6 +12729,7 @@ class RangeForgotten {
   auto patch(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: patch() takes one range of rows; give one row as std::array{row}");
   }
@@ -12724,6 +12737,7 @@ class RangeForgotten {
   auto apply_changes(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: apply_changes() takes one range of events; give one event as std::array{event}");
   }
@@ -12731,6 +12745,7 @@ class RangeForgotten {
   auto append(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: append() takes one range of rows; insert(row) adds one");
   }
@@ -12745,6 +12760,7 @@ class RangeForgotten {
   auto overwrite(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: overwrite() takes one range of rows, all that the table is to have; upsert(row) "
                   "writes one row");
@@ -12753,6 +12769,7 @@ class RangeForgotten {
   auto replace_where(const Condition&, Given&&)
     requires(!std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: replace_where() takes a condition and a range of rows; give one row as "
                   "std::array{row}");
@@ -12761,6 +12778,7 @@ class RangeForgotten {
   auto replace_using(Given&&)
     requires(!std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: replace_using<>() takes a range of rows; give one row as std::array{row}");
   }
@@ -12768,6 +12786,7 @@ class RangeForgotten {
   auto replace_on(const Condition&, Given&&)
     requires(!std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: replace_on() takes a condition and a range of rows; give one row as "
                   "std::array{row}");

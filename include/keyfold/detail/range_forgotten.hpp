@@ -5,6 +5,7 @@
 
 #include <concepts>
 #include <ranges>
+#include <type_traits>
 
 namespace keyfold::detail {
 
@@ -16,6 +17,13 @@ inline constexpr bool is_merge_rule<MergeRule<RuleArguments...>> = true;
 template <class T, class Row>
 concept RowsOrRow = std::ranges::input_range<T> || std::convertible_to<T, Row>;
 
+/// A view that remembers what it has found, for example, has no begin() while it is const.
+template <class T>
+struct check_const {
+  static_assert(std::ranges::input_range<T> || !std::ranges::input_range<std::remove_cvref_t<T>&>,
+                "keyfold: this range cannot be read while it is const; declare it without const");
+};
+
 /// Overloads of the verbs that take rows, for what is no range of rows: each says what to call instead. Row
 /// is what a list in braces would be, as in `append({1, "open"})`.
 template <class Row>
@@ -25,6 +33,7 @@ class RangeForgotten {
   auto merge(Given&&)
     requires(!std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: merge() takes a range of rows; give one row as std::array{row}, or call "
                   "upsert(row)");
@@ -33,16 +42,19 @@ class RangeForgotten {
   auto merge(Given&&, const Rule&)
     requires(!std::ranges::input_range<Given> || !is_merge_rule<Rule>)
   {
+    static_cast<void>(check_const<Given>{});
     check_rule<Given, Rule>();
   }
   template <class Given = Row, class Rule>
   auto preview(Given&&, const Rule&)
     requires(!std::ranges::input_range<Given> || !is_merge_rule<Rule>)
   {
+    static_cast<void>(check_const<Given>{});
     check_rule<Given, Rule>();
   }
   template <class Given = Row>
   auto preview(Given&&) {
+    static_cast<void>(check_const<Given>{});
     static_assert(!std::same_as<Given, Given>,
                   "keyfold: preview() of a table takes rows and a rule; without a rule write "
                   "merge(rows).when_...().preview()");
@@ -51,6 +63,7 @@ class RangeForgotten {
   auto upsert(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !RowsOrRow<Given, Row>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(sizeof...(More) == 0 && RowsOrRow<Given, Row>,
                   "keyfold: upsert() takes a row of the table or one range of rows; give one row of another "
                   "type as std::array{row}");
@@ -59,6 +72,7 @@ class RangeForgotten {
   auto patch(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: patch() takes one range of rows; give one row as std::array{row}");
   }
@@ -66,6 +80,7 @@ class RangeForgotten {
   auto apply_changes(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: apply_changes() takes one range of events; give one event as std::array{event}");
   }
@@ -73,6 +88,7 @@ class RangeForgotten {
   auto append(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: append() takes one range of rows; insert(row) adds one");
   }
@@ -87,6 +103,7 @@ class RangeForgotten {
   auto overwrite(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: overwrite() takes one range of rows, all that the table is to have; upsert(row) "
                   "writes one row");
@@ -95,6 +112,7 @@ class RangeForgotten {
   auto replace_where(const Condition&, Given&&)
     requires(!std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: replace_where() takes a condition and a range of rows; give one row as "
                   "std::array{row}");
@@ -103,6 +121,7 @@ class RangeForgotten {
   auto replace_using(Given&&)
     requires(!std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: replace_using<>() takes a range of rows; give one row as std::array{row}");
   }
@@ -110,6 +129,7 @@ class RangeForgotten {
   auto replace_on(const Condition&, Given&&)
     requires(!std::ranges::input_range<Given>)
   {
+    static_cast<void>(check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: replace_on() takes a condition and a range of rows; give one row as "
                   "std::array{row}");
