@@ -3956,7 +3956,8 @@ class NodePool {
   std::size_t bytes_ = 0;
 };
 
-/// Takes single nodes from a pool and arrays, such as those of buckets, from where the pool has its memory.
+/// Takes what is as large as a cell from a pool and the rest, such as arrays of buckets, from where the pool
+/// has its memory.
 template <class T>
 class PoolAllocator {
  public:
@@ -3968,12 +3969,12 @@ class PoolAllocator {
 
   T* allocate(std::size_t count) {
     if (is_node(count)) return static_cast<T*>(pool_->allocate());
-    if (count > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_array_new_length();
-    return static_cast<T*>(pool_->memory().allocate(count * sizeof(T), alignof(T)));
+    if (count > static_cast<std::size_t>(-1) / size_of_one) throw std::bad_array_new_length();
+    return static_cast<T*>(pool_->memory().allocate(count * size_of_one, alignof(T)));
   }
   void deallocate(T* memory, std::size_t count) noexcept {
-    if (is_node(count)) return pool_->deallocate(memory);
-    pool_->memory().deallocate(memory, count * sizeof(T), alignof(T));
+    if (is_node(count)) return pool_->deallocate(static_cast<void*>(memory));
+    pool_->memory().deallocate(static_cast<void*>(memory), count * size_of_one, alignof(T));
   }
 
   NodePool& pool() const noexcept { return *pool_; }
@@ -3984,7 +3985,10 @@ class PoolAllocator {
   }
 
  private:
-  bool is_node(std::size_t count) const noexcept { return count * sizeof(T) == pool_->cell_size(); }
+  bool is_node(std::size_t count) const noexcept { return count * size_of_one == pool_->cell_size(); }
+
+  static constexpr std::size_t size_of_one =
+      sizeof(T);  // NOLINT(bugprone-sizeof-expression): T may be a pointer
 
   NodePool* pool_;
 };
@@ -4378,10 +4382,10 @@ enum class Outcome : std::uint8_t {
 /// What a write will do to one row.
 template <class Row>
 struct Planned {
-  // Not defaulted: std::vector would have all of it zeroed first, and GCC does that with `rep stos`.
-  Planned() noexcept {}
+  // std::vector would have all of a default constructed one zeroed first.
+  explicit Planned(const Slot<Row>* target) noexcept : slot(target) {}
 
-  const Slot<Row>* slot = nullptr;   // the row it acts on; null for an insert
+  const Slot<Row>* slot;             // the row it acts on; null for an insert
   std::optional<Holder<Row>> after;  // the row it leaves behind: insert and update
   Position position = no_position;   // of the source row
   std::uint32_t clause = 0;          // that fired, by its number in the rule
@@ -4489,18 +4493,17 @@ class Plan {
   /// A new entry for this row. Requires: it has none yet, or one that was only `seen`, which no longer
   /// counts.
   Planned<Row>& touch(const Slot<Row>& slot) {
-    Planned<Row>& entry = add();
-    entry.slot = &slot;
+    Planned<Row>& entry = add(&slot);
     slot.mark = std::uint64_t{epoch_} << 32U | (entries.size() - 1);
     return entry;
   }
 
-  /// An entry for a row that is not in the table yet.
-  Planned<Row>& add() {
+  /// An entry for a row that is not in the table yet, or for this one.
+  Planned<Row>& add(const Slot<Row>* slot = nullptr) {
     if (entries.size() > std::numeric_limits<std::uint32_t>::max()) {
       throw std::length_error("keyfold: one write may touch at most 2^32 rows");
     }
-    return entries.emplace_back();
+    return entries.emplace_back(slot);
   }
 
   // Whole changes, for writes that are not made of clauses. Each counts as one source row.

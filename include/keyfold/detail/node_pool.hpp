@@ -168,7 +168,8 @@ class NodePool {
   std::size_t bytes_ = 0;
 };
 
-/// Takes single nodes from a pool and arrays, such as those of buckets, from where the pool has its memory.
+/// Takes what is as large as a cell from a pool and the rest, such as arrays of buckets, from where the pool
+/// has its memory.
 template <class T>
 class PoolAllocator {
  public:
@@ -180,12 +181,12 @@ class PoolAllocator {
 
   T* allocate(std::size_t count) {
     if (is_node(count)) return static_cast<T*>(pool_->allocate());
-    if (count > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_array_new_length();
-    return static_cast<T*>(pool_->memory().allocate(count * sizeof(T), alignof(T)));
+    if (count > static_cast<std::size_t>(-1) / size_of_one) throw std::bad_array_new_length();
+    return static_cast<T*>(pool_->memory().allocate(count * size_of_one, alignof(T)));
   }
   void deallocate(T* memory, std::size_t count) noexcept {
-    if (is_node(count)) return pool_->deallocate(memory);
-    pool_->memory().deallocate(memory, count * sizeof(T), alignof(T));
+    if (is_node(count)) return pool_->deallocate(static_cast<void*>(memory));
+    pool_->memory().deallocate(static_cast<void*>(memory), count * size_of_one, alignof(T));
   }
 
   NodePool& pool() const noexcept { return *pool_; }
@@ -196,7 +197,10 @@ class PoolAllocator {
   }
 
  private:
-  bool is_node(std::size_t count) const noexcept { return count * sizeof(T) == pool_->cell_size(); }
+  bool is_node(std::size_t count) const noexcept { return count * size_of_one == pool_->cell_size(); }
+
+  static constexpr std::size_t size_of_one =
+      sizeof(T);  // NOLINT(bugprone-sizeof-expression): T may be a pointer
 
   NodePool* pool_;
 };

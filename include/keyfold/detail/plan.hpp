@@ -31,10 +31,10 @@ enum class Outcome : std::uint8_t {
 /// What a write will do to one row.
 template <class Row>
 struct Planned {
-  // Not defaulted: std::vector would have all of it zeroed first, and GCC does that with `rep stos`.
-  Planned() noexcept {}
+  // std::vector would have all of a default constructed one zeroed first.
+  explicit Planned(const Slot<Row>* target) noexcept : slot(target) {}
 
-  const Slot<Row>* slot = nullptr;   // the row it acts on; null for an insert
+  const Slot<Row>* slot;             // the row it acts on; null for an insert
   std::optional<Holder<Row>> after;  // the row it leaves behind: insert and update
   Position position = no_position;   // of the source row
   std::uint32_t clause = 0;          // that fired, by its number in the rule
@@ -142,18 +142,17 @@ class Plan {
   /// A new entry for this row. Requires: it has none yet, or one that was only `seen`, which no longer
   /// counts.
   Planned<Row>& touch(const Slot<Row>& slot) {
-    Planned<Row>& entry = add();
-    entry.slot = &slot;
+    Planned<Row>& entry = add(&slot);
     slot.mark = std::uint64_t{epoch_} << 32U | (entries.size() - 1);
     return entry;
   }
 
-  /// An entry for a row that is not in the table yet.
-  Planned<Row>& add() {
+  /// An entry for a row that is not in the table yet, or for this one.
+  Planned<Row>& add(const Slot<Row>* slot = nullptr) {
     if (entries.size() > std::numeric_limits<std::uint32_t>::max()) {
       throw std::length_error("keyfold: one write may touch at most 2^32 rows");
     }
-    return entries.emplace_back();
+    return entries.emplace_back(slot);
   }
 
   // Whole changes, for writes that are not made of clauses. Each counts as one source row.
