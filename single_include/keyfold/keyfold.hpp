@@ -10802,8 +10802,9 @@ class UniqueCheck {
         throw DuplicateSourceKey(text + "; give a duplicate policy with duplicates(), or remove one of them",
                                  Parts::name(), key, first_position, second_position);
       }
-      throw DuplicateKey(text + "; update the row that is there, or erase it in the same write",
-                         Parts::name(), key, first_position, second_position);
+      throw DuplicateKey(
+          text + "; update the row that is there, as upsert() does, or erase it in the same write",
+          Parts::name(), key, first_position, second_position);
     } else {
       throw UniqueViolation(
           detail::collision_text<Parts>("the unique", first, first_position, row, second_position) +
