@@ -217,6 +217,8 @@ TEST_CASE("a variant without a value equals itself and comes first") {
   CHECK(ordered.upsert({2, none}).metrics().unchanged == 1);
   keyed.append({{1, 0}, {2, none}});
   CHECK(keyed.at(none).id == 2);
+  CHECK_THROWS_WITH(keyed.insert({3, none}), keyfold_test::contains("<valueless>"));
+  CHECK_THROWS_WITH(keyed.insert({3, 0}), keyfold_test::contains("= 0"));
 }
 
 TEST_CASE("a merge matches keys of other types by their exact value") {
