@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <list>
 #include <sstream>
+#include <stdexcept>
+#include <variant>
 
 #include "support/catch.hpp"
 
@@ -44,6 +46,15 @@ struct Cell {
 };
 BOOST_DESCRIBE_STRUCT(Cell<std::string>, (), (value))
 BOOST_DESCRIBE_STRUCT(Cell<std::optional<std::string>>, (), (value))
+
+struct Refusing {
+  Refusing() = default;
+  explicit Refusing(int) { throw std::runtime_error("refused"); }
+  std::string text;
+};
+
+using Any = std::variant<int, std::string, Refusing>;
+BOOST_DESCRIBE_STRUCT(Cell<Any>, (), (value))
 
 // A range of its own kind, and no text.
 struct Tree {
@@ -234,6 +245,15 @@ TEST_CASE("print: every type of column") {
         "false | y      |   10 |  -inf | small | 1970-01-01T00:00:00Z        | 1970-01-01 |   -1 | 'NULL'  |                 NULL | []           | (-1, 'NULL') | NULL\n"
         "false | \\n     |    0 | 1e+21 | 7     | 1970-01-01T00:00:00Z        | 1970-01-01 |    0 | 'NULL'  |                    0 | ['']         | (0, '')      | 'NULL'\n"
         "(3 rows)\n");
+}
+
+TEST_CASE("print: a variant is what it holds") {
+  Any any = "text";
+  CHECK(printed(any) == "text");
+  any = 7;
+  CHECK(printed(any) == "7");
+  CHECK_THROWS_AS(any.emplace<2>(1), std::runtime_error);
+  CHECK(printed(any) == "<valueless>");
 }
 
 TEST_CASE("print: a path is text, though it is a range of paths") {

@@ -59,6 +59,19 @@ struct Item {
 };
 BOOST_DESCRIBE_STRUCT(Item, (), (number, code))
 
+/// Says of two columns that they are one.
+struct Couple {
+  int id = 0;
+  std::string his;
+  std::string hers;
+};
+BOOST_DESCRIBE_STRUCT(Couple, (), (id, his, hers))
+struct Single {
+  int id = 0;
+  std::string theirs;
+};
+BOOST_DESCRIBE_STRUCT(Single, (), (id, theirs))
+
 /// An order with columns less, and one more of a type that none of them has.
 struct ShortOrder {
   std::int64_t id = 0;
@@ -241,6 +254,10 @@ struct keyfold::schema_changes<snapshot_rows::NewOrder> {
   static constexpr std::string_view dropped[] = {"code"};
 };
 template <>
+struct keyfold::schema_changes<snapshot_rows::Single> {
+  static constexpr keyfold::RenamedColumn renamed[] = {{"his", "theirs"}, {"hers", "theirs"}};
+};
+template <>
 struct keyfold::schema_changes<snapshot_rows::RenamedKey> {
   static constexpr keyfold::RenamedColumn renamed[] = {{"id", "order_id"}};
 };
@@ -412,6 +429,10 @@ TEST_CASE("a schema that does not fit is refused, naming the column and both typ
   check_mismatch<kf::Table<Order, kf::OrderedKey<&Order::id>>>(bytes, "<key>", "Key(id)", "OrderedKey(id)");
   check_mismatch<kf::Table<Order, kf::Key<&Order::id, &Order::code>>>(bytes, "<key>", "Key(id)",
                                                                       "Key(id, code)");
+  kf::Table<Couple, kf::Key<&Couple::id>> couples;
+  couples.insert({1, "a", "b"});
+  check_mismatch<kf::Table<Single, kf::Key<&Single::id>>>(saved(couples), "hers", "text",
+                                                          "column 'theirs' for two");
 }
 
 TEST_CASE("rows that a unique index of the program does not allow are refused") {

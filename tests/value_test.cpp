@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <unordered_set>
 #include <variant>
@@ -63,6 +64,20 @@ struct Graded {
   bool operator==(const Graded&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(Graded, (), (id, grade))
+struct Word {
+  Word() = default;
+  Word(const char* word) : text(word) {}
+  explicit Word(int) { throw std::runtime_error("no word"); }
+  auto operator<=>(const Word&) const = default;
+  friend std::size_t hash_value(const Word& word) { return std::hash<std::string>()(word.text); }
+  std::string text;
+};
+struct Named {
+  int id = 0;
+  std::variant<int, Word> name;
+  bool operator==(const Named&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Named, (), (id, name))
 struct Spread {
   int id = 0;
   std::pair<int, double> point;
@@ -188,6 +203,22 @@ TEST_CASE("a variant is ordered by its alternative, then as that is, and NaN in 
   CHECK(keyed.at(Grade(1.5)).id == 1);
   CHECK_THROWS_AS(keyed.insert({4, nan_value}), kf::InvalidKey);
   CHECK(keyed.size() == 3);
+}
+
+TEST_CASE("a variant without a value equals itself and comes first") {
+  std::variant<int, Word> none;
+  CHECK_THROWS_AS(none.emplace<1>(1), std::runtime_error);
+  REQUIRE(none.valueless_by_exception());
+  kf::Table<Named, kf::Key<&Named::id>, kf::OrderedBy<&Named::name>> ordered;
+  kf::Table<Named, kf::Key<&Named::name>> keyed;
+  ordered.append({{1, 0}, {2, none}, {3, Word("a")}, {4, none}});
+  CHECK(ids(ordered.by<&Named::name>()) == std::vector{2, 4, 1, 3});
+  CHECK(ids(ordered.by<&Named::name>().equal_range(none)) == std::vector{2, 4});
+  CHECK(ordered.upsert({2, none}).metrics().unchanged == 1);
+  keyed.append({{1, 0}, {2, none}});
+  CHECK(keyed.at(none).id == 2);
+  CHECK_THROWS_WITH(keyed.insert({3, none}), keyfold_test::contains("<valueless>"));
+  CHECK_THROWS_WITH(keyed.insert({3, 0}), keyfold_test::contains("= 0"));
 }
 
 TEST_CASE("a merge matches keys of other types by their exact value") {

@@ -302,7 +302,8 @@ std::string value_cell(const T& value, const PrintOptions& options) {
   if constexpr (is_optional_v<T>) {
     return value ? value_cell(*value, options) : plain_cell(std::nullopt, options);
   } else if constexpr (is_variant_v<T>) {
-    return std::visit([&](const auto& alternative) { return value_cell(alternative, options); }, value);
+    if (value.valueless_by_exception()) return plain_cell(value, options);
+    return detail::of_alternative(value, [&](const auto& held) { return value_cell(held, options); });
   } else {
     return plain_cell(value, options);
   }

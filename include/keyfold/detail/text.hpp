@@ -158,7 +158,11 @@ void append_value(std::string& out, const T& value, Style style) {
   } else if constexpr (is_tuple_v<T>) {
     detail::append_list(out, value);
   } else if constexpr (is_variant_v<T>) {
-    std::visit([&](const auto& alternative) { detail::append_value(out, alternative, style); }, value);
+    if (value.valueless_by_exception()) {
+      out += "<valueless>";
+    } else {
+      detail::of_alternative(value, [&](const auto& held) { detail::append_value(out, held, style); });
+    }
   } else if constexpr (RangeOfOthers<T>) {
     const char* separator = "[";
     for (const auto& element : value) {
