@@ -2,6 +2,7 @@
 // may do within what. The preset tsan runs it under ThreadSanitizer.
 #include <keyfold/keyfold.hpp>
 #include <keyfold/shared_table.hpp>
+#include <keyfold/snapshot.hpp>
 #include <keyfold/store.hpp>
 
 #include <boost/describe/class.hpp>
@@ -13,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -352,6 +354,19 @@ TEST_CASE("a reader may read again, and not write") {
   });
   shared.erase(1);
   CHECK(shared.size() == 2);
+}
+
+TEST_CASE("a reader may save the table while a write is planned") {
+  kf::SharedTable<Accounts> shared;
+  shared.append(accounts(3));
+  std::stringstream file;
+  const auto save = [&](const Account&, const Account&) {
+    Thread([&] { shared.read([&](const Accounts& table) { kf::save(table, file); }); }).join();
+    return true;
+  };
+  shared.merge(accounts(1, 0)).when_matched(save).erase().execute();
+  CHECK(shared.size() == 2);
+  CHECK(rows_of(kf::load<Accounts>(file)) == accounts(3));
 }
 
 TEST_CASE("a writer that reads may not write within that") {
