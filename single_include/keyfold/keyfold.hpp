@@ -13709,11 +13709,6 @@ void retire(CoreType& core, Version first, Announce announce) {
   log.oldest = first;
 }
 
-template <class CoreType>
-void retire(CoreType& core, Version first) {
-  detail::retire(core, first, [] {});
-}
-
 /// Frees what retired versions leave behind. Strong guarantee. Readers of a shared table are kept out only
 /// while what leads to the old blocks is changed; should one have come to read a tagged version among those
 /// that have expired, it is put off.
@@ -13755,7 +13750,7 @@ void apply_retention(CoreType& core) noexcept {
       const WithoutReaders expiring(core.log->readers.get());
       const Version first = std::min(wanted, detail::oldest_read(*core.log));
       if (first <= core.log->oldest) return;
-      detail::retire(core, first);
+      detail::retire(core, first, [] {});
     }
     const std::size_t kept = core.log->record_bytes;
     if (core.log->unswept >= std::max(core.log->swept, kept / 4)) detail::try_sweep(core);

@@ -2458,7 +2458,9 @@ class SnapshotWriter {
 template <class CoreType, class Sink>
 void write_snapshot(const CoreType& core, Sink&& sink, const Progress& progress = {}) {
   detail::require_keys_saved(core);
-  if (core.writing) throw Error("a table cannot be saved in the middle of a write to it; save it afterwards");
+  // Who reads a shared table may save it while another thread plans a write.
+  if (core.log->readers == nullptr && core.writing)
+    throw Error("a table cannot be saved in the middle of a write to it; save it afterwards");
   SnapshotWriter<CoreType, std::remove_reference_t<Sink>>(core, sink, progress).run();
 }
 
@@ -3595,7 +3597,7 @@ class RecordReplayer {
     const Version oldest = detail::get_u64(in);
     if (oldest == core_.log->oldest) return;
     if (oldest < core_.log->oldest || oldest > core_.version()) in.fail("its oldest version cannot be");
-    detail::retire(core_, oldest);
+    detail::retire(core_, oldest, [] {});
   }
 
   void commit(ByteReader& in) {
@@ -3709,7 +3711,7 @@ class RecordReplayer {
     finish(in);
     if (first < core_.log->oldest || first > core_.version())
       in.fail("it lets versions go that are not there");
-    detail::retire(core_, first);
+    detail::retire(core_, first, [] {});
     detail::try_sweep(core_);
   }
 

@@ -178,7 +178,7 @@ class RecordReplayer {
     const Version oldest = detail::get_u64(in);
     if (oldest == core_.log->oldest) return;
     if (oldest < core_.log->oldest || oldest > core_.version()) in.fail("its oldest version cannot be");
-    detail::retire(core_, oldest);
+    detail::retire(core_, oldest, [] {});
   }
 
   void commit(ByteReader& in) {
@@ -292,7 +292,7 @@ class RecordReplayer {
     finish(in);
     if (first < core_.log->oldest || first > core_.version())
       in.fail("it lets versions go that are not there");
-    detail::retire(core_, first);
+    detail::retire(core_, first, [] {});
     detail::try_sweep(core_);
   }
 
