@@ -1670,7 +1670,9 @@ class SnapshotWriter {
 template <class CoreType, class Sink>
 void write_snapshot(const CoreType& core, Sink&& sink, const Progress& progress = {}) {
   detail::require_keys_saved(core);
-  if (core.writing) throw Error("a table cannot be saved in the middle of a write to it; save it afterwards");
+  // Who reads a shared table may save it while another thread plans a write.
+  if (core.log->readers == nullptr && core.writing)
+    throw Error("a table cannot be saved in the middle of a write to it; save it afterwards");
   SnapshotWriter<CoreType, std::remove_reference_t<Sink>>(core, sink, progress).run();
 }
 
