@@ -3285,7 +3285,7 @@ struct Hashed {
   Item* item = nullptr;
 };
 
-/// A HashIndex of items of one type. This is what is compiled for each type; the rest is compiled once.
+/// A HashIndex of items of one type. Lookups are compiled for each; what moves entries is compiled once.
 template <class Item>
 class KeyIndex : HashIndex {
  public:
@@ -11027,7 +11027,7 @@ class Applier {
       }
     });
     plan_.placed().for_each(
-        [this](Entry& entry) { entry.fresh = detail::add_slot(this->core_, std::move(*entry.after)); });
+        [this](Entry& entry) { entry.fresh = detail::add_slot(core_, std::move(*entry.after)); });
     if (core_.journal != nullptr) core_.journal->commit(*made_, note.once, plan_);
   }
 

@@ -73,7 +73,7 @@ class Applier {
       }
     });
     plan_.placed().for_each(
-        [this](Entry& entry) { entry.fresh = detail::add_slot(this->core_, std::move(*entry.after)); });
+        [this](Entry& entry) { entry.fresh = detail::add_slot(core_, std::move(*entry.after)); });
     if (core_.journal != nullptr) core_.journal->commit(*made_, note.once, plan_);
   }
 

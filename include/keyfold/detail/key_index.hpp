@@ -17,7 +17,7 @@ struct Hashed {
   Item* item = nullptr;
 };
 
-/// A HashIndex of items of one type. This is what is compiled for each type; the rest is compiled once.
+/// A HashIndex of items of one type. Lookups are compiled for each; what moves entries is compiled once.
 template <class Item>
 class KeyIndex : HashIndex {
  public:

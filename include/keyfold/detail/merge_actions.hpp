@@ -4,7 +4,6 @@
 #include <keyfold/detail/clause.hpp>
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/plan.hpp>
-#include <keyfold/detail/prefetch.hpp>
 #include <keyfold/error.hpp>
 
 #include <optional>
