@@ -122,6 +122,16 @@ struct Item {
 };
 BOOST_DESCRIBE_STRUCT(Item, (), (price, n, s))
 }  // namespace shop
+// keyfold::detail has one of this name, too.
+template <class Rows>
+std::string text_of(const Rows&) {
+  return "the user's";
+}
+
+TEST_CASE("a function of the user's that takes a table has no rival") {
+  CHECK(text_of(kf::Table<shop::Item, kf::Key<&shop::Item::n>>()) == "the user's");
+}
+
 TEST_CASE("functions of the user's with natural names are left alone") {
   using shop::Item;
   kf::Table<Item, kf::OrderedKey<&Item::price>, kf::UniqueBy<&Item::n>, kf::OrderedBy<&Item::s>> items;

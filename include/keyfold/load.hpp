@@ -31,14 +31,14 @@ namespace keyfold {
 /// otherwise. All throw UniqueViolation, InvalidKey and CheckViolation, too, and what the source, the
 /// conditions and the rows throw.
 template <class Self, class Target, class Row>
-class Loads : public detail::RangeForgotten<Row> {
+class Loads : public mistakes::RangeForgotten<Row> {
  public:
   using Result = MergeResult<Row>;
 
-  using detail::RangeForgotten<Row>::overwrite;
-  using detail::RangeForgotten<Row>::replace_where;
-  using detail::RangeForgotten<Row>::replace_using;
-  using detail::RangeForgotten<Row>::replace_on;
+  using mistakes::RangeForgotten<Row>::overwrite;
+  using mistakes::RangeForgotten<Row>::replace_where;
+  using mistakes::RangeForgotten<Row>::replace_using;
+  using mistakes::RangeForgotten<Row>::replace_on;
 
   /// Replaces all rows (SQL's INSERT OVERWRITE): an empty source empties the table. O(table + rows).
   template <std::ranges::input_range Source>

@@ -31,14 +31,14 @@ class Writes : public Loads<Self, Target, Row> {
  public:
   using Result = MergeResult<Row>;
 
-  using detail::RangeForgotten<Row>::merge;
-  using detail::RangeForgotten<Row>::preview;
-  using detail::RangeForgotten<Row>::upsert;
-  using detail::RangeForgotten<Row>::patch;
-  using detail::RangeForgotten<Row>::apply_changes;
-  using detail::RangeForgotten<Row>::append;
-  using detail::RangeForgotten<Row>::insert;
-  using detail::RangeForgotten<Row>::apply;
+  using mistakes::RangeForgotten<Row>::merge;
+  using mistakes::RangeForgotten<Row>::preview;
+  using mistakes::RangeForgotten<Row>::upsert;
+  using mistakes::RangeForgotten<Row>::patch;
+  using mistakes::RangeForgotten<Row>::apply_changes;
+  using mistakes::RangeForgotten<Row>::append;
+  using mistakes::RangeForgotten<Row>::insert;
+  using mistakes::RangeForgotten<Row>::apply;
 
   /// Starts a merge of these rows, see docs/merge-semantics.md. An lvalue is referred to, an rvalue is kept;
   /// a container given as an rvalue has its rows moved from.

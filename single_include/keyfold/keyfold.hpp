@@ -12689,6 +12689,11 @@ struct check_const {
                 "keyfold: this range cannot be read while it is const; declare it without const");
 };
 
+}  // namespace keyfold::detail
+
+/// Not in detail: of a base class of Table, functions beside it are candidates for a user's f(table).
+namespace keyfold::mistakes {
+
 /// Overloads of the verbs that take rows, for what is no range of rows: each says what to call instead. Row
 /// is what a list in braces would be, as in `append({1, "open"})`.
 template <class Row>
@@ -12698,38 +12703,38 @@ class RangeForgotten {
   auto merge(Given&&)
     requires(!std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: merge() takes a range of rows; give one row as std::array{row}, or call "
                   "upsert(row)");
   }
   template <class Given = Row, class Rule>
   auto merge(Given&&, const Rule&)
-    requires(!std::ranges::input_range<Given> || !is_merge_rule<Rule>)
+    requires(!std::ranges::input_range<Given> || !detail::is_merge_rule<Rule>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     check_rule<Given, Rule>();
   }
   template <class Given = Row, class Rule>
   auto preview(Given&&, const Rule&)
-    requires(!std::ranges::input_range<Given> || !is_merge_rule<Rule>)
+    requires(!std::ranges::input_range<Given> || !detail::is_merge_rule<Rule>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     check_rule<Given, Rule>();
   }
   template <class Given = Row>
   auto preview(Given&&) {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(!std::same_as<Given, Given>,
                   "keyfold: preview() of a table takes rows and a rule; without a rule write "
                   "merge(rows).when_...().preview()");
   }
   template <class Given, class... More>
   auto upsert(Given&&, More&&...)
-    requires(sizeof...(More) > 0 || !RowsOrRow<Given, Row>)
+    requires(sizeof...(More) > 0 || !detail::RowsOrRow<Given, Row>)
   {
-    static_cast<void>(check_const<Given>{});
-    static_assert(sizeof...(More) == 0 && RowsOrRow<Given, Row>,
+    static_cast<void>(detail::check_const<Given>{});
+    static_assert(sizeof...(More) == 0 && detail::RowsOrRow<Given, Row>,
                   "keyfold: upsert() takes a row of the table or one range of rows; give one row of another "
                   "type as std::array{row}");
   }
@@ -12737,7 +12742,7 @@ class RangeForgotten {
   auto patch(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: patch() takes one range of rows; give one row as std::array{row}");
   }
@@ -12745,7 +12750,7 @@ class RangeForgotten {
   auto apply_changes(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: apply_changes() takes one range of events; give one event as std::array{event}");
   }
@@ -12753,7 +12758,7 @@ class RangeForgotten {
   auto append(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: append() takes one range of rows; insert(row) adds one");
   }
@@ -12768,7 +12773,7 @@ class RangeForgotten {
   auto overwrite(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: overwrite() takes one range of rows, all that the table is to have; upsert(row) "
                   "writes one row");
@@ -12777,7 +12782,7 @@ class RangeForgotten {
   auto replace_where(const Condition&, Given&&)
     requires(!std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: replace_where() takes a condition and a range of rows; give one row as "
                   "std::array{row}");
@@ -12786,7 +12791,7 @@ class RangeForgotten {
   auto replace_using(Given&&)
     requires(!std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: replace_using<>() takes a range of rows; give one row as std::array{row}");
   }
@@ -12794,7 +12799,7 @@ class RangeForgotten {
   auto replace_on(const Condition&, Given&&)
     requires(!std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: replace_on() takes a condition and a range of rows; give one row as "
                   "std::array{row}");
@@ -12814,13 +12819,13 @@ class RangeForgotten {
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: a rule is run on a range of rows; give one row as std::array{row}");
     static_assert(
-        is_merge_rule<Rule>,
+        detail::is_merge_rule<Rule>,
         "keyfold: the rule of a merge is made by merge_rule<Row, Source>(), and its last clause has "
         "an action");
   }
 };
 
-}  // namespace keyfold::detail
+}  // namespace keyfold::mistakes
 
 // detail/replace_plan
 
@@ -13011,14 +13016,14 @@ namespace keyfold {
 /// otherwise. All throw UniqueViolation, InvalidKey and CheckViolation, too, and what the source, the
 /// conditions and the rows throw.
 template <class Self, class Target, class Row>
-class Loads : public detail::RangeForgotten<Row> {
+class Loads : public mistakes::RangeForgotten<Row> {
  public:
   using Result = MergeResult<Row>;
 
-  using detail::RangeForgotten<Row>::overwrite;
-  using detail::RangeForgotten<Row>::replace_where;
-  using detail::RangeForgotten<Row>::replace_using;
-  using detail::RangeForgotten<Row>::replace_on;
+  using mistakes::RangeForgotten<Row>::overwrite;
+  using mistakes::RangeForgotten<Row>::replace_where;
+  using mistakes::RangeForgotten<Row>::replace_using;
+  using mistakes::RangeForgotten<Row>::replace_on;
 
   /// Replaces all rows (SQL's INSERT OVERWRITE): an empty source empties the table. O(table + rows).
   template <std::ranges::input_range Source>
@@ -14540,14 +14545,14 @@ class Writes : public Loads<Self, Target, Row> {
  public:
   using Result = MergeResult<Row>;
 
-  using detail::RangeForgotten<Row>::merge;
-  using detail::RangeForgotten<Row>::preview;
-  using detail::RangeForgotten<Row>::upsert;
-  using detail::RangeForgotten<Row>::patch;
-  using detail::RangeForgotten<Row>::apply_changes;
-  using detail::RangeForgotten<Row>::append;
-  using detail::RangeForgotten<Row>::insert;
-  using detail::RangeForgotten<Row>::apply;
+  using mistakes::RangeForgotten<Row>::merge;
+  using mistakes::RangeForgotten<Row>::preview;
+  using mistakes::RangeForgotten<Row>::upsert;
+  using mistakes::RangeForgotten<Row>::patch;
+  using mistakes::RangeForgotten<Row>::apply_changes;
+  using mistakes::RangeForgotten<Row>::append;
+  using mistakes::RangeForgotten<Row>::insert;
+  using mistakes::RangeForgotten<Row>::apply;
 
   /// Starts a merge of these rows, see docs/merge-semantics.md. An lvalue is referred to, an rvalue is kept;
   /// a container given as an rvalue has its rows moved from.

@@ -24,6 +24,11 @@ struct check_const {
                 "keyfold: this range cannot be read while it is const; declare it without const");
 };
 
+}  // namespace keyfold::detail
+
+/// Not in detail: of a base class of Table, functions beside it are candidates for a user's f(table).
+namespace keyfold::mistakes {
+
 /// Overloads of the verbs that take rows, for what is no range of rows: each says what to call instead. Row
 /// is what a list in braces would be, as in `append({1, "open"})`.
 template <class Row>
@@ -33,38 +38,38 @@ class RangeForgotten {
   auto merge(Given&&)
     requires(!std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: merge() takes a range of rows; give one row as std::array{row}, or call "
                   "upsert(row)");
   }
   template <class Given = Row, class Rule>
   auto merge(Given&&, const Rule&)
-    requires(!std::ranges::input_range<Given> || !is_merge_rule<Rule>)
+    requires(!std::ranges::input_range<Given> || !detail::is_merge_rule<Rule>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     check_rule<Given, Rule>();
   }
   template <class Given = Row, class Rule>
   auto preview(Given&&, const Rule&)
-    requires(!std::ranges::input_range<Given> || !is_merge_rule<Rule>)
+    requires(!std::ranges::input_range<Given> || !detail::is_merge_rule<Rule>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     check_rule<Given, Rule>();
   }
   template <class Given = Row>
   auto preview(Given&&) {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(!std::same_as<Given, Given>,
                   "keyfold: preview() of a table takes rows and a rule; without a rule write "
                   "merge(rows).when_...().preview()");
   }
   template <class Given, class... More>
   auto upsert(Given&&, More&&...)
-    requires(sizeof...(More) > 0 || !RowsOrRow<Given, Row>)
+    requires(sizeof...(More) > 0 || !detail::RowsOrRow<Given, Row>)
   {
-    static_cast<void>(check_const<Given>{});
-    static_assert(sizeof...(More) == 0 && RowsOrRow<Given, Row>,
+    static_cast<void>(detail::check_const<Given>{});
+    static_assert(sizeof...(More) == 0 && detail::RowsOrRow<Given, Row>,
                   "keyfold: upsert() takes a row of the table or one range of rows; give one row of another "
                   "type as std::array{row}");
   }
@@ -72,7 +77,7 @@ class RangeForgotten {
   auto patch(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: patch() takes one range of rows; give one row as std::array{row}");
   }
@@ -80,7 +85,7 @@ class RangeForgotten {
   auto apply_changes(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: apply_changes() takes one range of events; give one event as std::array{event}");
   }
@@ -88,7 +93,7 @@ class RangeForgotten {
   auto append(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: append() takes one range of rows; insert(row) adds one");
   }
@@ -103,7 +108,7 @@ class RangeForgotten {
   auto overwrite(Given&&, More&&...)
     requires(sizeof...(More) > 0 || !std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(sizeof...(More) == 0 && std::ranges::input_range<Given>,
                   "keyfold: overwrite() takes one range of rows, all that the table is to have; upsert(row) "
                   "writes one row");
@@ -112,7 +117,7 @@ class RangeForgotten {
   auto replace_where(const Condition&, Given&&)
     requires(!std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: replace_where() takes a condition and a range of rows; give one row as "
                   "std::array{row}");
@@ -121,7 +126,7 @@ class RangeForgotten {
   auto replace_using(Given&&)
     requires(!std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: replace_using<>() takes a range of rows; give one row as std::array{row}");
   }
@@ -129,7 +134,7 @@ class RangeForgotten {
   auto replace_on(const Condition&, Given&&)
     requires(!std::ranges::input_range<Given>)
   {
-    static_cast<void>(check_const<Given>{});
+    static_cast<void>(detail::check_const<Given>{});
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: replace_on() takes a condition and a range of rows; give one row as "
                   "std::array{row}");
@@ -149,10 +154,10 @@ class RangeForgotten {
     static_assert(std::ranges::input_range<Given>,
                   "keyfold: a rule is run on a range of rows; give one row as std::array{row}");
     static_assert(
-        is_merge_rule<Rule>,
+        detail::is_merge_rule<Rule>,
         "keyfold: the rule of a merge is made by merge_rule<Row, Source>(), and its last clause has "
         "an action");
   }
 };
 
-}  // namespace keyfold::detail
+}  // namespace keyfold::mistakes
