@@ -94,7 +94,7 @@ class AsOfView : public detail::ViewBase {
  private:
   void require_readable() const {
     if (log_.expired())
-      throw TableGone("view", "read it while its table lives, or read a copy made by to_table()");
+      throw TableGone("view", "read it while its table lives, or copy its rows before that");
     core_->log->require_readable(version_);
   }
 

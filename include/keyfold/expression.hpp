@@ -81,6 +81,14 @@ KEYFOLD_BINARY_OPERATOR(||, Logic, Or)
 
 #undef KEYFOLD_BINARY_OPERATOR
 
+template <class A, class B>
+  requires AnyExpression<A, B>
+constexpr auto operator/(const A& a, const B&) {
+  static_assert(!std::same_as<A, A>,
+                "keyfold: expressions do not divide, for the divisor may be 0; give a callable of the rows");
+  return a;
+}
+
 template <Expression A>
 [[nodiscard]] constexpr auto operator!(const A& a) {
   return Not<A>{{}, a};

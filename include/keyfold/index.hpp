@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+// Iterators over a table and over one of its indexes, which table.by<...>() gives.
 namespace keyfold {
 
 /// Walks the rows of a table or of one of its indexes; dereferences to `const Row&`. Valid until the row it

@@ -11,6 +11,7 @@
 #include <optional>
 #include <variant>
 
+// TableOptions: the clock, retention and memory of a table.
 namespace keyfold {
 
 /// Versions made before this time expire. The present never does.

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+// SharedTable: a table, or a store, for several threads.
 namespace keyfold {
 
 namespace detail {

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+// Store: a table that is kept in a directory.
 namespace keyfold {
 
 namespace detail {

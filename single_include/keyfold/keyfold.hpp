@@ -5266,6 +5266,7 @@ template <class Function>
 
 }  // namespace keyfold
 
+// TableOptions: the clock, retention and memory of a table.
 namespace keyfold {
 
 /// Versions made before this time expire. The present never does.
@@ -12059,7 +12060,7 @@ class AsOfView : public detail::ViewBase {
  private:
   void require_readable() const {
     if (log_.expired())
-      throw TableGone("view", "read it while its table lives, or read a copy made by to_table()");
+      throw TableGone("view", "read it while its table lives, or copy its rows before that");
     core_->log->require_readable(version_);
   }
 
@@ -12228,6 +12229,14 @@ KEYFOLD_BINARY_OPERATOR(||, Logic, Or)
 
 #undef KEYFOLD_BINARY_OPERATOR
 
+template <class A, class B>
+  requires AnyExpression<A, B>
+constexpr auto operator/(const A& a, const B&) {
+  static_assert(!std::same_as<A, A>,
+                "keyfold: expressions do not divide, for the divisor may be 0; give a callable of the rows");
+  return a;
+}
+
 template <Expression A>
 [[nodiscard]] constexpr auto operator!(const A& a) {
   return Not<A>{{}, a};
@@ -12238,6 +12247,7 @@ template <Expression A>
 
 // index
 
+// Iterators over a table and over one of its indexes, which table.by<...>() gives.
 namespace keyfold {
 
 /// Walks the rows of a table or of one of its indexes; dereferences to `const Row&`. Valid until the row it

@@ -505,6 +505,7 @@ class StepScan {
 #include <functional>
 #include <string>
 
+// SharedTable: a table, or a store, for several threads.
 namespace keyfold {
 
 namespace detail {

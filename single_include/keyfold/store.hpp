@@ -4030,6 +4030,7 @@ class StoreJournal final : public CommitJournal<typename CoreType::RowType> {
 }  // namespace keyfold::detail
 #endif
 
+// Store: a table that is kept in a directory.
 namespace keyfold {
 
 namespace detail {
