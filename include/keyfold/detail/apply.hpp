@@ -5,6 +5,7 @@
 #include <keyfold/detail/core.hpp>
 #include <keyfold/detail/plan.hpp>
 #include <keyfold/detail/prefetch.hpp>
+#include <keyfold/detail/tree_paths.hpp>
 #include <keyfold/detail/validate.hpp>
 
 #include <algorithm>
@@ -72,8 +73,7 @@ class Applier {
         if (entry.leaves_key()) visit(plan_.hash_before(entry));
       }
     });
-    plan_.placed().for_each(
-        [this](Entry& entry) { entry.fresh = detail::add_slot(core_, std::move(*entry.after)); });
+    add_slots();
     if (core_.journal != nullptr) core_.journal->commit(*made_, note.once, plan_);
   }
 
@@ -83,6 +83,7 @@ class Applier {
     const auto placed = plan_.placed();
     for (std::size_t i = 0; i < placed.size(); ++i) {
       if (i + prefetch_distance < placed.size()) core_.keys.prefetch(placed[i + prefetch_distance].hash);
+      prefetch_leaving(placed, i);
       Entry& entry = placed[i];
       if (entry.outcome == Outcome::insert) {
         arrive(entry, entry.log_place, LogKind::insert, core_.next_order++);
@@ -96,6 +97,7 @@ class Applier {
         detail::prefetch_object(*others[i + 2 * prefetch_distance].slot);
       if (i + prefetch_distance < others.size())
         detail::prefetch_to_write(others[i + prefetch_distance].slot->newest);
+      prefetch_leaving(others, i);
       Entry& entry = others[i];
       entry.outcome == Outcome::update ? update_in_place(entry) : leave(entry, LogKind::erase);
     }
@@ -139,6 +141,46 @@ class Applier {
     made_->metrics = plan_.metrics;
     made_->metadata = std::move(note.metadata);
     made_->block = std::move(block);
+  }
+
+  void add_slots() {
+    const auto placed = plan_.placed();
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+      if (i % paths_at_once == 0) load_paths(placed, i);
+      placed[i].fresh = detail::add_slot(core_, std::move(*placed[i].after));
+    }
+  }
+
+  bool has_large_trees() const noexcept {
+    return CoreType::has_trees && core_.rows.size() >= smallest_tree_to_load;
+  }
+
+  // The places in ordered indexes of the next entries.
+  void load_paths(const SomePlanned<Row>& placed, std::size_t first) const {
+    if constexpr (CoreType::has_trees) {
+      const std::size_t count = std::min(paths_at_once, placed.size() - first);
+      if (!has_large_trees() || count == 1) return;
+      core_.for_each_tree([&]<class Parts>(const auto& index, Parts) {
+        detail::load_paths(index, count, [&](std::size_t i, const Slot<Row>& slot) {
+          return detail::less_values(Parts::of(placed[first + i].after->get()), Parts::of(slot.get()));
+        });
+      });
+    }
+  }
+
+  // What is written when the slots of entries to come leave ordered indexes.
+  void prefetch_leaving(const SomePlanned<Row>& entries, std::size_t i) const noexcept {
+    if constexpr (CoreType::has_trees) {
+      if (!has_large_trees()) return;
+      const auto leaving = [&](std::size_t number) -> const Slot<Row>* {
+        if (number >= entries.size()) return nullptr;
+        const Entry& entry = entries[number];
+        return entry.outcome == Outcome::erase || entry.needs_slot() ? entry.slot : nullptr;
+      };
+      if (const auto* slot = leaving(i + 2 * prefetch_distance)) detail::prefetch_lines(slot);
+      if (const auto* slot = leaving(i + prefetch_distance))
+        core_.for_each_tree([&](const auto& index, auto) { detail::load_neighbours(index, *slot); });
+    }
   }
 
   LogBlock<Row>& block() noexcept { return made_->block; }

@@ -84,6 +84,7 @@ struct Core {
       PoolAllocator<SlotType>>;
 
   static constexpr bool ordered = spec_traits<KeySpec>::ordered;
+  static constexpr bool has_trees = ordered || (spec_traits<Specs>::ordered || ...);
 
   /// `retain` applies the retention of the options after a commit. By pointer, so that a table without
   /// options does not have it compiled.
@@ -133,6 +134,18 @@ struct Core {
   template <std::size_t N>
   const auto& secondary() const noexcept {
     return rows.template get<N + 1>();
+  }
+
+  /// Calls `visit(index, parts)` for each index that is ordered: of the key, secondary ones.
+  template <class Visit>
+  void for_each_tree(Visit visit) const {
+    if constexpr (ordered) visit(rows.template get<0>(), KeyParts());
+    [&]<std::size_t... N>(std::index_sequence<N...>) {
+      const auto visit_tree = [&]<class Spec>(const auto& index, std::type_identity<Spec>) {
+        if constexpr (spec_traits<Spec>::ordered) visit(index, parts_of<Spec>());
+      };
+      (visit_tree(secondary<N>(), std::type_identity<Specs>()), ...);
+    }(std::index_sequence_for<Specs...>());
   }
 
   /// What apply_changes() remembers beside the rows, owned by `sequences`; null before the first of it.

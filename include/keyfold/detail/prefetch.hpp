@@ -1,6 +1,9 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 namespace keyfold::detail {
 
 // Whoever calls a function that does nothing but prefetch calls, for GCC, a function without effect, and the
@@ -22,6 +25,15 @@ void prefetch_object(const Object& object) noexcept {
   const auto* bytes = reinterpret_cast<const char*>(&object);
   detail::prefetch(bytes);
   detail::prefetch(bytes + sizeof(Object) - 1);
+}
+
+/// All cache lines of an object that lies there, or would lie there.
+template <class Object>
+void prefetch_lines(const Object* object) noexcept {
+  constexpr std::size_t cache_line = 64;
+  const auto first = reinterpret_cast<std::uintptr_t>(object);
+  for (std::size_t offset = 0; offset < sizeof(Object); offset += cache_line)
+    detail::prefetch(reinterpret_cast<const void*>(first + offset));
 }
 
 }  // namespace keyfold::detail
