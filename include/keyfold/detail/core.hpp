@@ -141,7 +141,7 @@ struct Core {
   void for_each_tree(Visit visit) const {
     if constexpr (ordered) visit(rows.template get<0>(), KeyParts());
     [&]<std::size_t... N>(std::index_sequence<N...>) {
-      const auto visit_tree = [&]<class Spec>(const auto& index, std::type_identity<Spec>) {
+      [[maybe_unused]] const auto visit_tree = [&]<class Spec>(const auto& index, std::type_identity<Spec>) {
         if constexpr (spec_traits<Spec>::ordered) visit(index, parts_of<Spec>());
       };
       (visit_tree(secondary<N>(), std::type_identity<Specs>()), ...);
