@@ -26,17 +26,25 @@ class keyfold::detail::LogBlock<keyfold_bench::Forgotten<Row>> {
   using Entry = LogEntry<keyfold_bench::Forgotten<Row>>;
 
   LogBlock() = default;
-  LogBlock(std::size_t, std::size_t) {}
+  LogBlock(Arena&, const EntryCounts&) {}
 
+  Entry* add_first(Version) noexcept { return &nothing_; }
   Entry* add(LogKind, Version, Entry*) noexcept { return &nothing_; }
   Entry* add(LogKind, Version, Entry*, Holder<keyfold_bench::Forgotten<Row>>&&) noexcept { return &nothing_; }
+  Entry* put_first(std::size_t, Version) noexcept { return &nothing_; }
+  Entry* put(std::size_t, LogKind, Version, Entry*) noexcept { return &nothing_; }
+  Entry* put(std::size_t, LogKind, Version, Entry*, Holder<keyfold_bench::Forgotten<Row>>&&) noexcept {
+    return &nothing_;
+  }
+  void close(const EntryCounts&) noexcept {}
 
   const Entry* first() const noexcept { return nullptr; }
   Entry* first() noexcept { return nullptr; }
   const Entry* next(const Entry*) const noexcept { return nullptr; }
   Entry* next(Entry*) const noexcept { return nullptr; }
   std::size_t bytes() const noexcept { return 0; }
+  static constexpr std::size_t bytes_of(const EntryCounts&) noexcept { return 0; }
 
  private:
-  inline static Entry nothing_{LogKind::insert, 0, nullptr};
+  inline static Entry nothing_{LogKind::insert, true, 0};
 };

@@ -146,14 +146,15 @@ def round_up(size, to):
 
 
 class Entry:
-    # An entry of the log: one change of one key, and behind it in memory the row before, if there was one.
+    # An entry of the log: one change of one key. Behind it in memory a link to the one before, unless it is the
+    # first of its key, and the row before, if there was one.
     INSERT, UPDATE, ERASE, REKEY_OUT, REKEY_IN = range(5)
 
     def __init__(self, value):
         self.value = value
         self.holder = of_row('Holder', value)
         stamp = int(value['stamp_'])
-        self.kind, self.version = stamp & 7, stamp >> 3
+        self.kind, self.is_first, self.version = stamp & 7, bool(stamp & 8), stamp >> 4
         self.has_before = self.kind not in (self.INSERT, self.REKEY_IN)
         self.leaves_row = self.kind not in (self.ERASE, self.REKEY_OUT)
         self.newer = int(value['newer_'])
@@ -161,11 +162,17 @@ class Entry:
     def at(self, address, kind):
         return gdb.Value(address).cast(kind.pointer()).dereference()
 
+    def link_end(self):
+        return self.value.type.sizeof + self.value.address.type.sizeof
+
     def before_offset(self):
-        return round_up(self.value.type.sizeof, self.holder.alignof)
+        return round_up(self.link_end(), self.holder.alignof)
 
     def size(self):
-        size = self.before_offset() + self.holder.sizeof if self.has_before else self.value.type.sizeof
+        if self.is_first:
+            size = self.value.type.sizeof
+        else:
+            size = self.before_offset() + self.holder.sizeof if self.has_before else self.link_end()
         return round_up(size, max(self.value.type.alignof, self.holder.alignof))
 
     def before(self):
@@ -177,7 +184,9 @@ class Entry:
         return Entry(self.at(self.newer, self.value.type)).before()
 
     def older(self):
-        return entry_at(self.value['older'])
+        if self.is_first:
+            return None
+        return entry_at(self.at(int(self.value.address) + self.value.type.sizeof, self.value.type.pointer()))
 
 
 def entry_at(pointer):
@@ -187,8 +196,8 @@ def entry_at(pointer):
 def entries(block):
     pointer = of_row('LogEntry', block).pointer()
     at = int(block['memory_']['data_'])
-    end = at + int(block['used_'])
-    while at < end:
+    counts = block['counts_']
+    for _ in range(int(counts['firsts']) + int(counts['bare']) + int(counts['images'])):
         entry = entry_at(gdb.Value(at).cast(pointer))
         yield entry
         at += entry.size()

@@ -1,6 +1,8 @@
 #include <keyfold/detail/apply.hpp>
 #include <keyfold/detail/log.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -46,18 +48,20 @@ Holder<Row> held(Row&& row) {
   return Holder<Row>(std::move(row));
 }
 
-// Every mixture of entries with and without an image that has three entries.
+// Every mixture of entries, first ones, bare ones and those with an image, that has three entries.
 template <class Row>
 void check_layout() {
-  for (int mixture = 0; mixture < 8; ++mixture) {
-    const auto with_image = [&](int i) { return (mixture >> i & 1) != 0; };
-    const auto images = static_cast<std::size_t>(with_image(0) + with_image(1) + with_image(2));
-    LogBlock<Row> block(arena, 3 - images, images);
+  for (int mixture = 0; mixture < 27; ++mixture) {
+    const std::array<int, 3> kinds{mixture % 3, mixture / 3 % 3, mixture / 9};
+    const auto count = [&](int kind) { return static_cast<std::size_t>(std::ranges::count(kinds, kind)); };
+    LogBlock<Row> block(arena, {count(0), count(1), count(2)});
+    LogEntry<Row> below(LogKind::erase, false, 0);
     std::vector<const LogEntry<Row>*> added;
-    for (int i = 0; i < 3; ++i) {
+    for (std::size_t i = 0; i < 3; ++i) {
       const auto version = static_cast<keyfold::Version>(i + 1);
-      added.push_back(with_image(i) ? block.add(LogKind::erase, version, nullptr, held(Row{}))
-                                    : block.add(LogKind::insert, version, nullptr));
+      added.push_back(kinds[i] == 0   ? block.add_first(version)
+                      : kinds[i] == 1 ? block.add(LogKind::insert, version, &below)
+                                      : block.add(LogKind::erase, version, &below, held(Row{})));
     }
     std::vector<const LogEntry<Row>*> walked;
     for (const auto* entry = block.first(); entry != nullptr; entry = block.next(entry))
@@ -70,14 +74,15 @@ void check_layout() {
       const char* limit = i < 2 ? reinterpret_cast<const char*>(added[i + 1]) : end;
       REQUIRE(aligned(entry, alignof(LogEntry<Row>)));
       REQUIRE(entry->version() == i + 1);
-      REQUIRE(entry->has_before() == with_image(static_cast<int>(i)));
-      if (!entry->has_before()) {
-        REQUIRE(reinterpret_cast<const char*>(entry + 1) <= limit);
-        continue;
-      }
+      REQUIRE(entry->is_first() == (kinds[i] == 0));
+      REQUIRE(entry->has_before() == (kinds[i] == 2));
+      REQUIRE(entry->older() == (kinds[i] == 0 ? nullptr : &below));
+      const char* const link = reinterpret_cast<const char*>(entry + 1);
+      REQUIRE(link + (kinds[i] == 0 ? 0 : sizeof(void*)) <= limit);
+      if (!entry->has_before()) continue;
       const char* image = reinterpret_cast<const char*>(&entry->before());
       REQUIRE(aligned(image, alignof(Holder<Row>)));
-      REQUIRE(image >= reinterpret_cast<const char*>(entry + 1));
+      REQUIRE(image >= link + sizeof(void*));
       REQUIRE(image + sizeof(Holder<Row>) <= limit);
     }
   }
@@ -117,17 +122,16 @@ TEST_CASE("entries and images are aligned and do not overlap, whatever the row")
   check_layout<Item<ThrowingMoves>>();  // behind a pointer
 }
 
-TEST_CASE("an entry costs 24 bytes beyond its image") {
-  static_assert(sizeof(LogEntry<std::int64_t>) == 24);
-  static_assert(LogEntry<std::int64_t>::image_size == 32);
-  static_assert(LogEntry<std::int64_t>::bare_size == 24);
-  CHECK(LogBlock<std::int64_t>(arena, 1000, 0).bytes() == 24'000);
-  CHECK(LogBlock<std::int64_t>(arena, 0, 1000).bytes() == 32'000);
+TEST_CASE("an entry costs 24 bytes beyond its image, and the first of a key 16") {
+  CHECK(LogBlock<std::int64_t>(arena, {.firsts = 1000}).bytes() == 16'000);
+  CHECK(LogBlock<std::int64_t>(arena, {.bare = 1000}).bytes() == 24'000);
+  CHECK(LogBlock<std::int64_t>(arena, {.images = 1000}).bytes() == 32'000);
 }
 
 TEST_CASE("an entry knows its kind and version") {
-  constexpr keyfold::Version great = (std::uint64_t{1} << 61U) - 1;
-  LogBlock<std::int64_t> block(arena, 2, 3);
+  constexpr keyfold::Version great = (std::uint64_t{1} << 60U) - 1;
+  LogBlock<std::int64_t> block(arena, {1, 2, 3});
+  const auto* first = block.add_first(great);
   const auto* insert = block.add(LogKind::insert, great, nullptr);
   const auto* rekey_in = block.add(LogKind::rekey_in, 2, nullptr);
   const auto* update = block.add(LogKind::update, 3, nullptr, held(std::int64_t{1}));
@@ -135,6 +139,10 @@ TEST_CASE("an entry knows its kind and version") {
   const auto* rekey_out = block.add(LogKind::rekey_out, great, nullptr, held(std::int64_t{3}));
   CHECK(insert->version() == great);
   CHECK(rekey_out->version() == great);
+  CHECK(first->version() == great);
+  CHECK(first->kind() == LogKind::insert);
+  CHECK_FALSE(first->has_before());
+  CHECK(first->leaves_row());
   CHECK(insert->kind() == LogKind::insert);
   CHECK(rekey_in->kind() == LogKind::rekey_in);
   CHECK(update->kind() == LogKind::update);
@@ -154,18 +162,18 @@ TEST_CASE("an entry knows its kind and version") {
 
 TEST_CASE("a chain leads from the row to its older images, and back up to the row") {
   Rows row(10);
-  LogBlock<Plain> first(arena, 1, 0);
-  LogBlock<Plain> second(arena, 0, 1);
-  LogBlock<Plain> third(arena, 0, 1);
+  LogBlock<Plain> first(arena, {.bare = 1});
+  LogBlock<Plain> second(arena, {.images = 1});
+  LogBlock<Plain> third(arena, {.images = 1});
   const auto* inserted = insert(first, row.slot, 1);
   CHECK(&inserted->after() == &row.slot.get());
   const auto* updated = update(second, row.slot, 2, 20);
   const auto* again = update(third, row.slot, 3, 30);
 
   CHECK(row.slot.newest == again);
-  CHECK(again->older == updated);
-  CHECK(updated->older == inserted);
-  CHECK(inserted->older == nullptr);
+  CHECK(again->older() == updated);
+  CHECK(updated->older() == inserted);
+  CHECK(inserted->older() == nullptr);
 
   CHECK(inserted->after().get() == 10);
   CHECK(updated->before().get().get() == 10);
@@ -177,14 +185,14 @@ TEST_CASE("a chain leads from the row to its older images, and back up to the ro
 
 TEST_CASE("the image of an erased row is where its chain ends") {
   Rows row(10);
-  LogBlock<Plain> block(arena, 1, 2);
+  LogBlock<Plain> block(arena, {.bare = 1, .images = 2});
   const auto* inserted = insert(block, row.slot, 1);
   const auto* updated = update(block, row.slot, 2, 20);
   const auto* erased = block.add(LogKind::erase, 3, row.slot.newest, std::move(row.slot.row));
   CHECK(inserted->after().get() == 10);
   CHECK(updated->after().get() == 20);
   CHECK(&updated->after() == &erased->before().get());
-  CHECK(erased->older == updated);
+  CHECK(erased->older() == updated);
 }
 
 TEST_CASE("a block destroys its images, each once") {
@@ -192,7 +200,7 @@ TEST_CASE("a block destroys its images, each once") {
   const auto misused = Plain::misuses;
   const auto blocks = Faults::live_blocks;
   {
-    LogBlock<Plain> block(arena, 2, 3);
+    LogBlock<Plain> block(arena, {.bare = 2, .images = 3});
     block.add(LogKind::insert, 1, nullptr);
     for (int i = 0; i < 3; ++i) block.add(LogKind::erase, 1, nullptr, held(Plain(i)));
     CHECK(Plain::live == values + 3);
@@ -203,7 +211,7 @@ TEST_CASE("a block destroys its images, each once") {
     CHECK(block.bytes() == 0);
     CHECK(moved.first()->kind() == LogKind::insert);
 
-    LogBlock<Plain> other(arena, 0, 1);
+    LogBlock<Plain> other(arena, {.images = 1});
     other.add(LogKind::erase, 2, nullptr, held(Plain(7)));
     CHECK(Plain::live == values + 4);
     other = std::move(moved);
@@ -218,7 +226,7 @@ TEST_CASE("a block destroys its images, each once") {
 TEST_CASE("a block that was filled only in part destroys what it has") {
   const auto values = Plain::live;
   {
-    LogBlock<Plain> block(arena, 5, 5);
+    LogBlock<Plain> block(arena, {.bare = 5, .images = 5});
     block.add(LogKind::erase, 1, nullptr, held(Plain(1)));
     CHECK(Plain::live == values + 1);
   }
@@ -229,7 +237,7 @@ TEST_CASE("an empty block allocates nothing") {
   Faults::count();
   {
     const LogBlock<std::int64_t> none;
-    const LogBlock<std::int64_t> empty(arena, 0, 0);
+    const LogBlock<std::int64_t> empty(arena, {});
     CHECK(none.first() == nullptr);
     CHECK(empty.first() == nullptr);
     CHECK(empty.bytes() == 0);
@@ -241,7 +249,7 @@ TEST_CASE("a block is one allocation at the most, and adding to it none") {
   keyfold::detail::Arena fresh(*std::pmr::new_delete_resource());
   Faults::count();
   {
-    LogBlock<std::int64_t> block(fresh, 2, 2);
+    LogBlock<std::int64_t> block(fresh, {.bare = 2, .images = 2});
     block.add(LogKind::insert, 1, nullptr);
     block.add(LogKind::erase, 1, nullptr, held(std::int64_t{1}));
     block.add(LogKind::erase, 1, nullptr, held(std::int64_t{2}));
@@ -254,11 +262,11 @@ TEST_CASE("the changes of a block are those that were added, with a change of ke
   Rows kept(1);
   Rows leaving(2);
   Rows arriving(3);
-  LogBlock<Plain> earlier(arena, 2, 0);
+  LogBlock<Plain> earlier(arena, {.bare = 2});
   insert(earlier, kept.slot, 1);
   insert(earlier, leaving.slot, 1);
 
-  LogBlock<Plain> block(arena, 2, 3);
+  LogBlock<Plain> block(arena, {.bare = 2, .images = 3});
   update(block, kept.slot, 2, 10);
   block.add(LogKind::rekey_out, 2, leaving.slot.newest, std::move(leaving.slot.row));
   make_newest(arriving.slot, block.add(LogKind::rekey_in, 2, nullptr));

@@ -408,7 +408,7 @@ ChangeFeed<R> Table<R, K, I...>::history_of(const Values&... key) const {
   ChangeFeed<Row> feed;
   const auto* entry = core_->newest_change(wanted, detail::hash_of(wanted));
   std::vector<const detail::LogEntry<Row>*> entries;
-  for (; entry != nullptr && entry->version() >= log.oldest; entry = entry->older) entries.push_back(entry);
+  for (; entry != nullptr && entry->version() >= log.oldest; entry = entry->older()) entries.push_back(entry);
   for (auto at = entries.rbegin(); at != entries.rend(); ++at) {
     const Version version = (*at)->version();
     feed.emplace_back(detail::change_of_key(**at), version, log.find(version)->timestamp);

@@ -2912,6 +2912,15 @@ void prefetch_object(const Object& object) noexcept {
   detail::prefetch(bytes + sizeof(Object) - 1);
 }
 
+/// All cache lines of an object that lies there, or would lie there.
+template <class Object>
+void prefetch_lines(const Object* object) noexcept {
+  constexpr std::size_t cache_line = 64;
+  const auto first = reinterpret_cast<std::uintptr_t>(object);
+  for (std::size_t offset = 0; offset < sizeof(Object); offset += cache_line)
+    detail::prefetch(reinterpret_cast<const void*>(first + offset));
+}
+
 }  // namespace keyfold::detail
 
 #include <cassert>
@@ -3607,7 +3616,7 @@ ChangeSet<Row> ChangeSet<Row>::then(const ChangeSet& later) const {
 
 /// The version log: what each commit changed, as before images. A chain per key leads from a row through its
 /// older images; a commit is one block of the log. The image after a change is the next newer one, or the row
-/// itself, so nothing is stored twice and an update costs 24 bytes beyond the row it replaced.
+/// itself, so nothing is stored twice: an update costs 24 bytes beyond the row it replaced, an insert 16.
 namespace keyfold::detail {
 
 template <class Row>
@@ -3635,16 +3644,18 @@ enum class LogKind : std::uint8_t {
   rekey_in    // ...and, in the entry that follows, arrives at the new one
 };
 
-/// One change of one key. A before image follows it in memory unless it has none (insert, rekey_in).
+/// One change of one key. Behind it in memory stands a link to the change before, unless it is a key's first,
+/// and then a before image, unless it has none (insert, rekey_in).
 template <class Row>
 struct LogEntry {
-  LogEntry(LogKind kind, Version version, LogEntry* older_entry) noexcept
-      : older(older_entry), stamp_(version << kind_bits | static_cast<std::uint64_t>(kind)) {
-    if (older != nullptr && older->leaves_row()) older->set_newer(this);
-  }
+  LogEntry(LogKind kind, bool is_first, Version version) noexcept
+      : stamp_(version << version_shift | (is_first ? first_flag : 0U) | static_cast<std::uint64_t>(kind)) {}
 
   LogKind kind() const noexcept { return static_cast<LogKind>(stamp_ & kind_mask); }
-  Version version() const noexcept { return stamp_ >> kind_bits; }
+  Version version() const noexcept { return stamp_ >> version_shift; }
+
+  /// Whether it inserts a key of which there was no change before. Nothing can be older.
+  bool is_first() const noexcept { return (stamp_ & first_flag) != 0; }
 
   /// Whether its key had a row before. A key without one begins a life here.
   bool has_before() const noexcept { return kind() != LogKind::insert && kind() != LogKind::rekey_in; }
@@ -3652,9 +3663,17 @@ struct LogEntry {
   /// Whether its key has a row afterwards. If not, a life of the key ends here.
   bool leaves_row() const noexcept { return kind() != LogKind::erase && kind() != LogKind::rekey_out; }
 
+  /// The change before this one of the same key, or null.
+  LogEntry* older() const noexcept { return is_first() ? nullptr : *older_link(); }
+  /// Requires: not is_first().
+  void set_older(LogEntry* entry) noexcept {
+    assert(!is_first());
+    *older_link() = entry;
+  }
+
   Holder<Row>& before() noexcept {
     assert(has_before());
-    return *std::launder(reinterpret_cast<Holder<Row>*>(reinterpret_cast<std::byte*>(this) + before_offset));
+    return *std::launder(reinterpret_cast<Holder<Row>*>(behind(before_offset)));
   }
   const Holder<Row>& before() const noexcept { return const_cast<LogEntry*>(this)->before(); }
 
@@ -3681,35 +3700,48 @@ struct LogEntry {
   std::uint64_t order() const noexcept { return newer_; }
   void set_order(std::uint64_t order) noexcept { newer_ = order; }
 
-  // Layout in a LogBlock: the entry, and behind it the before image.
+  // Layout in a LogBlock: the entry, the link, the before image.
   static constexpr std::size_t round_up(std::size_t bytes, std::size_t to) noexcept {
     return (bytes + to - 1) / to * to;
   }
-  static constexpr std::size_t header = 3 * sizeof(std::uint64_t);
+  static constexpr std::size_t header = 2 * sizeof(std::uint64_t);
   static constexpr std::size_t alignment = std::max(alignof(std::uint64_t), alignof(Holder<Row>));
-  static constexpr std::size_t before_offset = round_up(header, alignof(Holder<Row>));
-  static constexpr std::size_t bare_size = round_up(header, alignment);
+  static constexpr std::size_t before_offset = round_up(header + sizeof(LogEntry*), alignof(Holder<Row>));
+  static constexpr std::size_t first_size = round_up(header, alignment);
+  static constexpr std::size_t bare_size = round_up(header + sizeof(LogEntry*), alignment);
   static constexpr std::size_t image_size = round_up(before_offset + sizeof(Holder<Row>), alignment);
 
-  std::size_t size() const noexcept { return has_before() ? image_size : bare_size; }
-
-  LogEntry* older;  // the change before this one of the same key, or null
+  std::size_t size() const noexcept {
+    return is_first() ? first_size : has_before() ? image_size : bare_size;
+  }
 
  private:
-  static constexpr std::uint64_t kind_bits = 3;
   static constexpr std::uint64_t kind_mask = 7;
+  static constexpr std::uint64_t first_flag = 8;
+  static constexpr std::uint64_t version_shift = 4;
   static constexpr std::uint64_t slot_tag = 1;
 
-  std::uint64_t stamp_;  // version and kind
+  std::byte* behind(std::size_t offset) const noexcept {
+    return reinterpret_cast<std::byte*>(const_cast<LogEntry*>(this)) + offset;
+  }
+  LogEntry** older_link() const noexcept {
+    return std::launder(reinterpret_cast<LogEntry**>(behind(header)));
+  }
+
+  std::uint64_t stamp_;  // version, first_flag, kind
   // Where a row is left: the next change of the same key, or its Slot (tagged) while there is none. Else its
   // order.
   std::uint64_t newer_ = 0;
 };
 
-/// How many entries of a block have a before image, and how many have none.
+/// How many entries of a block are the first of their keys, how many of the others have no before image, and
+/// how many have one.
 struct EntryCounts {
+  std::size_t firsts = 0;
   std::size_t bare = 0;
   std::size_t images = 0;
+
+  std::size_t all() const noexcept { return firsts + bare + images; }
 };
 
 /// The entries of one commit, in memory that is taken before the commit; adding them cannot fail.
@@ -3719,85 +3751,109 @@ class LogBlock {
   using Entry = LogEntry<Row>;
 
   LogBlock() = default;
-  LogBlock(Arena& arena, std::size_t bare_entries, std::size_t image_entries)
-      : memory_(arena.allocate(bare_entries * Entry::bare_size + image_entries * Entry::image_size,
-                               Entry::alignment)) {}
+  LogBlock(Arena& arena, const EntryCounts& room)
+      : memory_(arena.allocate(bytes_of(room), Entry::alignment)) {}
   LogBlock(LogBlock&& other) noexcept
-      : memory_(std::move(other.memory_)),
-        used_(std::exchange(other.used_, 0)),
-        bare_(std::exchange(other.bare_, 0)) {}
+      : memory_(std::move(other.memory_)), counts_(std::exchange(other.counts_, {})) {}
   LogBlock& operator=(LogBlock other) noexcept {
     std::swap(memory_, other.memory_);
-    std::swap(used_, other.used_);
-    std::swap(bare_, other.bare_);
+    std::swap(counts_, other.counts_);
     return *this;
   }
   ~LogBlock() {
-    for (Entry* entry = first(); entry != nullptr;) {
-      Entry* following = next(entry);
-      if (entry->has_before()) std::destroy_at(&entry->before());
-      std::destroy_at(entry);
-      entry = following;
+    if constexpr (!std::is_trivially_destructible_v<Holder<Row>>) {
+      for (Entry* entry = first(); entry != nullptr; entry = next(entry))
+        if (entry->has_before()) std::destroy_at(&entry->before());
     }
   }
 
+  /// Adds the insert of a key of which there was no change before.
+  Entry* add_first(Version version) noexcept {
+    Entry* entry = put_first(used() / Entry::alignment, version);
+    ++counts_.firsts;
+    return entry;
+  }
   /// Adds an entry without a before image.
   Entry* add(LogKind kind, Version version, Entry* older) noexcept {
-    assert(used_ + Entry::bare_size <= bytes());
-    auto* entry = ::new (memory_.data() + used_) Entry(kind, version, older);
-    used_ += entry->size();
-    bare_ += entry->has_before() ? 0U : 1U;
+    Entry* entry = put(used() / Entry::alignment, kind, version, older);
+    ++counts_.bare;
+    return entry;
+  }
+  /// Adds an entry that takes over `before`.
+  Entry* add(LogKind kind, Version version, Entry* older, Holder<Row>&& before) noexcept {
+    Entry* entry = put(used() / Entry::alignment, kind, version, older, std::move(before));
+    ++counts_.images;
     return entry;
   }
 
-  /// Adds an entry that takes over `before`.
-  Entry* add(LogKind kind, Version version, Entry* older, Holder<Row>&& before) noexcept {
-    assert(used_ + Entry::image_size <= bytes());
-    ::new (memory_.data() + used_ + Entry::before_offset) Holder<Row>(std::move(before));
-    return add(kind, version, older);
+  /// Adds the like of an entry of another block, whose image it takes over. Its links are left to do.
+  Entry* take_over(Entry& from) noexcept {
+    if (from.is_first()) return add_first(from.version());
+    Entry* entry = from.has_before() ? add(from.kind(), from.version(), nullptr, std::move(from.before()))
+                                     : add(from.kind(), from.version(), nullptr);
+    if (!from.leaves_row()) entry->set_order(from.order());
+    return entry;
   }
 
   // The same in any order, each entry at its place: `place` counts alignments from the front of the block. No
   // entry is part of the block before close().
 
+  Entry* put_first(std::size_t place, Version version) noexcept {
+    return make(place, Entry::first_size, LogKind::insert, true, version);
+  }
   Entry* put(std::size_t place, LogKind kind, Version version, Entry* older) noexcept {
-    return ::new (memory_.data() + place * Entry::alignment) Entry(kind, version, older);
+    return link(make(place, Entry::bare_size, kind, false, version), older);
   }
   Entry* put(std::size_t place, LogKind kind, Version version, Entry* older, Holder<Row>&& before) noexcept {
-    std::byte* const at = memory_.data() + place * Entry::alignment;
-    ::new (at + Entry::before_offset) Holder<Row>(std::move(before));
-    return ::new (at) Entry(kind, version, older);
+    Entry* entry = make(place, Entry::image_size, kind, false, version);
+    ::new (at(place) + Entry::before_offset) Holder<Row>(std::move(before));
+    return link(entry, older);
   }
   /// Requires: so many entries stand in a row.
   void close(const EntryCounts& counts) noexcept {
-    used_ = counts.bare * Entry::bare_size + counts.images * Entry::image_size;
-    bare_ = counts.bare;
-    assert(used_ <= bytes());
+    counts_ = counts;
+    assert(used() <= bytes());
   }
 
-  const Entry* first() const noexcept { return used_ == 0 ? nullptr : entry_at(0); }
-  Entry* first() noexcept { return used_ == 0 ? nullptr : entry_at(0); }
+  const Entry* first() const noexcept { return const_cast<LogBlock*>(this)->first(); }
+  Entry* first() noexcept { return used() == 0 ? nullptr : entry_at(0); }
   const Entry* next(const Entry* entry) const noexcept { return next(const_cast<Entry*>(entry)); }
   Entry* next(Entry* entry) const noexcept {
     const auto offset =
         static_cast<std::size_t>(reinterpret_cast<std::byte*>(entry) - memory_.data()) + entry->size();
-    return offset == used_ ? nullptr : entry_at(offset);
+    return offset == used() ? nullptr : entry_at(offset);
   }
 
-  EntryCounts counts() const noexcept {
-    return {bare_, (used_ - bare_ * Entry::bare_size) / Entry::image_size};
-  }
+  const EntryCounts& counts() const noexcept { return counts_; }
 
   std::size_t bytes() const noexcept { return memory_.size(); }
 
+  static constexpr std::size_t bytes_of(const EntryCounts& counts) noexcept {
+    return counts.firsts * Entry::first_size + counts.bare * Entry::bare_size +
+           counts.images * Entry::image_size;
+  }
+
  private:
+  std::size_t used() const noexcept { return bytes_of(counts_); }
+
+  std::byte* at(std::size_t place) const noexcept { return memory_.data() + place * Entry::alignment; }
   Entry* entry_at(std::size_t offset) const noexcept {
     return std::launder(reinterpret_cast<Entry*>(memory_.data() + offset));
   }
 
+  Entry* make(std::size_t place, [[maybe_unused]] std::size_t size, LogKind kind, bool is_first,
+              Version version) noexcept {
+    assert(place * Entry::alignment + size <= bytes());
+    return ::new (at(place)) Entry(kind, is_first, version);
+  }
+  static Entry* link(Entry* entry, Entry* older) noexcept {
+    ::new (reinterpret_cast<std::byte*>(entry) + Entry::header) Entry*(older);
+    if (older != nullptr && older->leaves_row()) older->set_newer(entry);
+    return entry;
+  }
+
   ArenaBlock memory_;
-  std::size_t used_ = 0;
-  std::size_t bare_ = 0;  // entries without a before image
+  EntryCounts counts_;
 };
 
 }  // namespace keyfold::detail
@@ -4411,6 +4467,8 @@ struct Planned {
   bool leaves_row() const noexcept { return outcome == Outcome::insert || outcome == Outcome::update; }
   bool leaves_key() const noexcept { return outcome == Outcome::erase || rekeyed; }
   bool arrives_at_key() const noexcept { return outcome == Outcome::insert || rekeyed; }
+  /// Whether there was no change of its key before, as far as is known.
+  bool is_first() const noexcept { return outcome == Outcome::insert && turn == 0; }
   bool needs_slot() const noexcept { return outcome == Outcome::insert || rekeyed || relinked; }
 };
 
@@ -4456,7 +4514,7 @@ class SomePlanned {
 
 /// What a plan needs room for.
 struct PlanCounts {
-  std::size_t images = 0;      // rows that go to history
+  EntryCounts log;
   std::size_t arrivals = 0;    // at a key
   std::size_t departures = 0;  // from a key
 };
@@ -4570,30 +4628,32 @@ class Plan {
   /// Sorts out what there is to do, and where in the log it goes. Loops over entries of one kind have no
   /// branch that a processor would have to guess for each row, and neither has this.
   void set_out() {
-    using Entry = LogEntry<Row>;
     if (steps_.size() < entries.size()) steps_.resize(entries.size());
     std::size_t front = 0;
     std::size_t back = entries.size();
-    std::size_t place = 0;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       Planned<Row>& entry = entries[i];
       const std::size_t image = entry.outcome >= Outcome::update ? 1U : 0U;
-      const std::size_t arrival = entry.arrives_at_key() ? 1U : 0U;
       const std::size_t slot = entry.needs_slot() ? 1U : 0U;
-      entry.log_place = static_cast<std::uint32_t>(place);
-      place += image * Entry::image_size / Entry::alignment + arrival * Entry::bare_size / Entry::alignment;
-      counts.images += image;
-      counts.arrivals += arrival;
+      place_in_log(entry);
+      counts.arrivals += entry.arrives_at_key() ? 1U : 0U;
       counts.departures += entry.leaves_key() ? 1U : 0U;
       steps_[front] = static_cast<std::uint32_t>(i);
       front += slot;
       steps_[back - 1] = static_cast<std::uint32_t>(i);
       back -= image & ~slot;
     }
-    if (place > std::numeric_limits<std::uint32_t>::max())
-      throw std::length_error("keyfold: one write may move at most 32 GiB to history");
+    check_log_end();
     placed_ = front;
     others_ = entries.size() - back;
+  }
+
+  /// Gives each entry another place in the log, now that all turns are known. Requires: set_out().
+  void place_in_log() {
+    counts.log = {};
+    log_end_ = 0;
+    for (Planned<Row>& entry : entries) place_in_log(entry);
+    check_log_end();
   }
 
   /// The entries that need a slot, in order. Requires: set_out().
@@ -4620,7 +4680,26 @@ class Plan {
  private:
   static constexpr std::size_t most_kept = std::size_t{256} * 1024;  // bytes
 
+  void place_in_log(Planned<Row>& entry) noexcept {
+    using Logged = LogEntry<Row>;
+    const std::size_t first = entry.is_first() ? 1U : 0U;
+    const std::size_t bare = entry.arrives_at_key() ? 1U - first : 0U;
+    const std::size_t image = entry.outcome >= Outcome::update ? 1U : 0U;
+    entry.log_place = static_cast<std::uint32_t>(log_end_);
+    log_end_ += (first * Logged::first_size + bare * Logged::bare_size + image * Logged::image_size) /
+                Logged::alignment;
+    counts.log.firsts += first;
+    counts.log.bare += bare;
+    counts.log.images += image;
+  }
+
+  void check_log_end() const {
+    if (log_end_ > std::numeric_limits<std::uint32_t>::max())
+      throw std::length_error("keyfold: one write may move at most 32 GiB to history");
+  }
+
   std::uint32_t epoch_;
+  std::size_t log_end_ = 0;  // in alignments
   // Numbers of entries: those of placed() from the front, the others from the back.
   std::vector<std::uint32_t>& steps_;
   std::size_t placed_ = 0;
@@ -5385,6 +5464,7 @@ struct Core {
       PoolAllocator<SlotType>>;
 
   static constexpr bool ordered = spec_traits<KeySpec>::ordered;
+  static constexpr bool has_trees = ordered || (spec_traits<Specs>::ordered || ...);
 
   /// `retain` applies the retention of the options after a commit. By pointer, so that a table without
   /// options does not have it compiled.
@@ -5434,6 +5514,18 @@ struct Core {
   template <std::size_t N>
   const auto& secondary() const noexcept {
     return rows.template get<N + 1>();
+  }
+
+  /// Calls `visit(index, parts)` for each index that is ordered: of the key, secondary ones.
+  template <class Visit>
+  void for_each_tree(Visit visit) const {
+    if constexpr (ordered) visit(rows.template get<0>(), KeyParts());
+    [&]<std::size_t... N>(std::index_sequence<N...>) {
+      [[maybe_unused]] const auto visit_tree = [&]<class Spec>(const auto& index, std::type_identity<Spec>) {
+        if constexpr (spec_traits<Spec>::ordered) visit(index, parts_of<Spec>());
+      };
+      (visit_tree(secondary<N>(), std::type_identity<Specs>()), ...);
+    }(std::index_sequence_for<Specs...>());
   }
 
   /// What apply_changes() remembers beside the rows, owned by `sequences`; null before the first of it.
@@ -10694,6 +10786,74 @@ class MergePlanner : MergeActions<CoreType> {
 
 // detail/apply
 
+// detail/tree_paths
+
+/// Loads ahead what writes to an ordered index will read. A search in a large tree waits for memory at most
+/// of its levels, one wait after the other; those of several searches in lockstep go on at the same time.
+///
+/// Boost.MultiIndex has no such search, so this reads its nodes itself. Where they cannot be had (in safe
+/// mode, perhaps in another version), nothing is loaded, and nothing else changes.
+namespace keyfold::detail {
+
+template <class Index>
+using tree_node_t = std::remove_pointer_t<decltype(std::declval<const Index&>().end().get_node())>;
+
+/// An ordered index whose nodes can be had.
+template <class Index>
+concept OpenTree = requires(const tree_node_t<Index>& node) {
+  { tree_node_t<Index>::from_impl(node.parent()) } -> std::convertible_to<const tree_node_t<Index>*>;
+  { tree_node_t<Index>::from_impl(node.left()) } -> std::convertible_to<const tree_node_t<Index>*>;
+  { tree_node_t<Index>::from_impl(node.right()) } -> std::convertible_to<const tree_node_t<Index>*>;
+  { node.value() } -> std::same_as<const typename Index::value_type&>;
+};
+
+/// Trees with fewer nodes lie in the cache anyway.
+inline constexpr std::size_t smallest_tree_to_load = 16384;
+inline constexpr std::size_t paths_at_once = 16;
+
+/// Loads the nodes that insertions of `count` keys will pass. `less(i, element)` tells whether key number `i`
+/// comes before an element. Requires: count <= paths_at_once. Throws what `less` throws. O(count log n).
+template <class Index, class Less>
+void load_paths(const Index& index, std::size_t count, Less less) {
+  assert(count <= paths_at_once);
+  if constexpr (OpenTree<Index>) {
+    using Node = tree_node_t<Index>;
+    struct Search {
+      std::size_t key;
+      const Node* at;
+    };
+    std::array<Search, paths_at_once> searches;
+    const Node* root = Node::from_impl(index.end().get_node()->parent());
+    std::size_t under_way = root == nullptr ? 0 : count;
+    for (std::size_t i = 0; i < under_way; ++i) searches[i] = {i, root};
+    while (under_way != 0) {
+      std::size_t going_on = 0;
+      for (std::size_t i = 0; i < under_way; ++i) {
+        const auto [key, at] = searches[i];
+        const Node* next = Node::from_impl(less(key, at->value()) ? at->left() : at->right());
+        detail::prefetch_lines(next);
+        searches[going_on] = {key, next};
+        going_on += next != nullptr ? 1U : 0U;
+      }
+      under_way = going_on;
+    }
+  }
+}
+
+/// Loads the nodes around an element, which its removal will link anew.
+template <class Index>
+void load_neighbours(const Index& index, const typename Index::value_type& element) noexcept {
+  if constexpr (OpenTree<Index>) {
+    using Node = tree_node_t<Index>;
+    const Node* node = index.iterator_to(element).get_node();
+    for (const Node* neighbour :
+         {Node::from_impl(node->parent()), Node::from_impl(node->left()), Node::from_impl(node->right())})
+      detail::prefetch_lines(neighbour);
+  }
+}
+
+}  // namespace keyfold::detail
+
 // detail/validate
 
 // detail/hash_sieve
@@ -10837,6 +10997,7 @@ class Validator {
     }
     plan_.set_out();
     if (plan_.counts.arrivals != 0) check_primary();
+    if (!plan_.turns.empty()) plan_.place_in_log();
     check_secondaries(std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
     if (!core_.checks.empty()) check_constraints();
   }
@@ -11016,7 +11177,7 @@ class Applier {
   void stage(CommitNote&& note) {
     const PlanCounts& counts = plan_.counts;
     number_apps(note.once);
-    record(note, LogBlock<Row>(core_.log->arena, counts.arrivals, counts.images));
+    record(note, LogBlock<Row>(core_.log->arena, counts.log));
     core_.keys.reserve(counts.arrivals, [this](auto visit) {
       plan_.placed().for_each([&](const Entry& entry) {
         if (entry.arrives_at_key()) visit(entry.hash);
@@ -11027,8 +11188,7 @@ class Applier {
         if (entry.leaves_key()) visit(plan_.hash_before(entry));
       }
     });
-    plan_.placed().for_each(
-        [this](Entry& entry) { entry.fresh = detail::add_slot(core_, std::move(*entry.after)); });
+    add_slots();
     if (core_.journal != nullptr) core_.journal->commit(*made_, note.once, plan_);
   }
 
@@ -11038,6 +11198,7 @@ class Applier {
     const auto placed = plan_.placed();
     for (std::size_t i = 0; i < placed.size(); ++i) {
       if (i + prefetch_distance < placed.size()) core_.keys.prefetch(placed[i + prefetch_distance].hash);
+      prefetch_leaving(placed, i);
       Entry& entry = placed[i];
       if (entry.outcome == Outcome::insert) {
         arrive(entry, entry.log_place, LogKind::insert, core_.next_order++);
@@ -11051,12 +11212,13 @@ class Applier {
         detail::prefetch_object(*others[i + 2 * prefetch_distance].slot);
       if (i + prefetch_distance < others.size())
         detail::prefetch_to_write(others[i + prefetch_distance].slot->newest);
+      prefetch_leaving(others, i);
       Entry& entry = others[i];
       entry.outcome == Outcome::update ? update_in_place(entry) : leave(entry, LogKind::erase);
     }
-    block().close({plan_.counts.arrivals, plan_.counts.images});
+    block().close(plan_.counts.log);
     for (const KeyTurn<Row>& turn : plan_.turns) {
-      if (turn.frees_key != nullptr) turn.arrived->older = plan_.turns[turn.frees_key->turn - 1].left;
+      if (turn.frees_key != nullptr) turn.arrived->set_older(plan_.turns[turn.frees_key->turn - 1].left);
     }
     made_->table_size = core_.rows.size();
     core_.log->record_bytes += made_->block.bytes();
@@ -11096,6 +11258,46 @@ class Applier {
     made_->block = std::move(block);
   }
 
+  void add_slots() {
+    const auto placed = plan_.placed();
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+      if (i % paths_at_once == 0) load_paths(placed, i);
+      placed[i].fresh = detail::add_slot(core_, std::move(*placed[i].after));
+    }
+  }
+
+  bool has_large_trees() const noexcept {
+    return CoreType::has_trees && core_.rows.size() >= smallest_tree_to_load;
+  }
+
+  // The places in ordered indexes of the next entries.
+  void load_paths(const SomePlanned<Row>& placed, std::size_t first) const {
+    if constexpr (CoreType::has_trees) {
+      const std::size_t count = std::min(paths_at_once, placed.size() - first);
+      if (!has_large_trees() || count == 1) return;
+      core_.for_each_tree([&]<class Parts>(const auto& index, Parts) {
+        detail::load_paths(index, count, [&](std::size_t i, const Slot<Row>& slot) {
+          return detail::less_values(Parts::of(placed[first + i].after->get()), Parts::of(slot.get()));
+        });
+      });
+    }
+  }
+
+  // What is written when the slots of entries to come leave ordered indexes.
+  void prefetch_leaving(const SomePlanned<Row>& entries, std::size_t i) const noexcept {
+    if constexpr (CoreType::has_trees) {
+      if (!has_large_trees()) return;
+      const auto leaving = [&](std::size_t number) -> const Slot<Row>* {
+        if (number >= entries.size()) return nullptr;
+        const Entry& entry = entries[number];
+        return entry.outcome == Outcome::erase || entry.needs_slot() ? entry.slot : nullptr;
+      };
+      if (const auto* slot = leaving(i + 2 * prefetch_distance)) detail::prefetch_lines(slot);
+      if (const auto* slot = leaving(i + prefetch_distance))
+        core_.for_each_tree([&](const auto& index, auto) { detail::load_neighbours(index, *slot); });
+    }
+  }
+
   LogBlock<Row>& block() noexcept { return made_->block; }
   Version version() const noexcept { return made_->version; }
 
@@ -11127,7 +11329,8 @@ class Applier {
   void arrive(Entry& entry, std::size_t place, LogKind kind, std::uint64_t order) noexcept {
     KeyTurn<Row>* turn = plan_.turn_if_any(entry);
     LogEntry<Row>* grave = turn != nullptr ? turn->grave : nullptr;
-    LogEntry<Row>* arrived = block().put(place, kind, version(), grave);
+    LogEntry<Row>* arrived =
+        entry.is_first() ? block().put_first(place, version()) : block().put(place, kind, version(), grave);
     entry.fresh->order = order;
     detail::make_newest(*entry.fresh, arrived);
     core_.keys.insert(entry.hash, entry.fresh);
@@ -11831,7 +12034,7 @@ namespace keyfold::detail {
 template <class Row>
 const Row* row_at(const Row* present, const LogEntry<Row>* newest, Version version) noexcept {
   const Row* row = present;
-  for (; newest != nullptr && newest->version() > version; newest = newest->older) {
+  for (; newest != nullptr && newest->version() > version; newest = newest->older()) {
     row = newest->has_before() ? &newest->before().get() : nullptr;
   }
   return row;
@@ -11849,7 +12052,7 @@ const typename CoreType::RowType* row_at(const CoreType& core, const Key& key, V
 /// above `newest`. A life stands at one place in the order of rows; the key may have had others before.
 template <class Row>
 const Row* life_at(const Row* row, const LogEntry<Row>* newest, Version version) noexcept {
-  for (; newest != nullptr && newest->version() > version; newest = newest->older) {
+  for (; newest != nullptr && newest->version() > version; newest = newest->older()) {
     if (!newest->has_before() || !newest->leaves_row()) return nullptr;
     row = &newest->before().get();
   }
@@ -11891,7 +12094,7 @@ std::vector<RemovedRow<typename CoreType::RowType>> removed_since(const CoreType
   std::vector<RemovedRow<Row>> removed;
   detail::for_each_entry(*core.log, version, core.version(), [&](const LogEntry<Row>& entry) {
     if (entry.leaves_row()) return;
-    if (const Row* row = detail::life_at(&entry.before().get(), entry.older, version))
+    if (const Row* row = detail::life_at(&entry.before().get(), entry.older(), version))
       removed.push_back({row, entry.order()});
   });
   std::ranges::sort(removed, [](const auto& a, const auto& b) {
@@ -11951,7 +12154,7 @@ class NewestInRange {
     const Entry* newest = slot != nullptr ? slot->newest : core_.find_grave(key, hash);
     if (!seen_.insert(newest).second) return;
     const Row* row = slot != nullptr ? &slot->get() : nullptr;
-    for (; newest->version() > up_to_; newest = newest->older)
+    for (; newest->version() > up_to_; newest = newest->older())
       row = newest->has_before() ? &newest->before().get() : nullptr;
     if (!newest->leaves_row()) visit(*newest, row);
   }
@@ -13337,15 +13540,15 @@ class Replayed {
  public:
   template <class Rows>
   Replayed(const Rows& rows, const CommitLog<Row>& log)
-      : arena_(*std::pmr::new_delete_resource()), rows_(arena_, 0, rows.size()) {
+      : arena_(*std::pmr::new_delete_resource()), rows_(arena_, {.images = rows.size()}) {
     record.version = log.latest();
     if (!log.empty()) record.timestamp = log.records.back().timestamp;
     record.operation = "REPLAY";
     record.metrics.source_rows = record.metrics.inserted = record.table_size = rows.size();
-    record.block = LogBlock<Row>(arena_, rows.size(), 0);
+    record.block = LogBlock<Row>(arena_, {.firsts = rows.size()});
     for (const auto& slot : rows) {
       const auto* row = rows_.add(LogKind::erase, record.version, nullptr, Holder<Row>(slot.get()));
-      record.block.add(LogKind::insert, record.version, nullptr)->set_newer(row);
+      record.block.add_first(record.version)->set_newer(row);
     }
   }
 
@@ -13421,14 +13624,16 @@ class CoreCopy {
   }
 
   LogBlock<Row> copy_block(const LogBlock<Row>& from) {
-    const EntryCounts counts = from.counts();
-    LogBlock<Row> to(to_->log->arena, counts.bare, counts.images);
-    for (const Entry* entry = from.first(); entry != nullptr; entry = from.next(entry)) {
-      entries_[entry] = entry->has_before() ? to.add(entry->kind(), entry->version(), nullptr,
-                                                     Holder<Row>(entry->before().get()))
-                                            : to.add(entry->kind(), entry->version(), nullptr);
-    }
+    LogBlock<Row> to(to_->log->arena, from.counts());
+    for (const Entry* entry = from.first(); entry != nullptr; entry = from.next(entry))
+      entries_[entry] = add_copy(to, *entry);
     return to;
+  }
+
+  static Entry* add_copy(LogBlock<Row>& to, const Entry& entry) {
+    if (entry.is_first()) return to.add_first(entry.version());
+    if (!entry.has_before()) return to.add(entry.kind(), entry.version(), nullptr);
+    return to.add(entry.kind(), entry.version(), nullptr, Holder<Row>(entry.before().get()));
   }
 
   void copy_rows() {
@@ -13443,7 +13648,7 @@ class CoreCopy {
 
   // Rows have linked themselves to the newest change of their key.
   void link(const Entry& from, Entry& to) {
-    to.older = copy_of(from.older);
+    if (!from.is_first()) to.set_older(copy_of(from.older()));
     if (!from.leaves_row()) {
       to.set_order(from.order());
     } else if (from.newer_slot() == nullptr) {
@@ -13541,8 +13746,8 @@ class Sweep {
     const Slot<Row>* slot = core_.find(key, hash);
     Entry* newest = slot != nullptr ? slot->newest : core_.find_grave(key, hash);
     if (newest == &entry) return {slot, nullptr, hash};
-    for (Entry* newer = newest; newer->older != nullptr; newer = newer->older) {
-      Entry* const older = newer->older;
+    for (Entry* newer = newest; newer->older() != nullptr; newer = newer->older()) {
+      Entry* const older = newer->older();
       if (!older->leaves_row() && older->version() < log_.oldest) above_ends_.emplace(older, newer);
     }
     return {nullptr, above_ends_.at(&entry), 0};
@@ -13551,10 +13756,10 @@ class Sweep {
   void descend(Run& run) {
     const Entry* ending = nullptr;  // of the life that the walk is in
     for (Entry* entry = run.top; entry != nullptr && interval_of(*entry) == run.interval;
-         entry = entry->older) {
+         entry = entry->older()) {
       if (!entry->leaves_row()) ending = entry;
       run.bottom = entry;
-      if (!entry->has_before() && entry->older != nullptr && interval_of(*entry->older) == run.interval)
+      if (!entry->has_before() && entry->older() != nullptr && interval_of(*entry->older()) == run.interval)
         ending = nullptr;
     }
     if (run.bottom->has_before()) {
@@ -13566,12 +13771,13 @@ class Sweep {
   }
 
   void allocate() {
-    std::vector<std::pair<std::size_t, std::size_t>> counts(kept_.size());  // bare entries, images
+    std::vector<EntryCounts> counts(kept_.size());
     for (const Run& run : runs_) {
       if (run.interval == 0 || run.keep == Keep::nothing) continue;
-      ++(run.keep == Keep::insert ? counts[run.interval].first : counts[run.interval].second);
+      EntryCounts& count = counts[run.interval];
+      ++(run.keep != Keep::insert ? count.images : run.bottom->is_first() ? count.firsts : count.bare);
     }
-    for (const auto& [bare, images] : counts) blocks_.emplace_back(core_.log->arena, bare, images);
+    for (const EntryCounts& count : counts) blocks_.emplace_back(core_.log->arena, count);
     if (kept_.size() == 1) return;  // one interval, of which nothing is kept
     // From the top of each chain down, so that what leads to a run has its final place when the run is
     // reached.
@@ -13582,6 +13788,10 @@ class Sweep {
   void move_bottom(Run& run) noexcept {
     Block& block = blocks_[run.interval];
     Entry& from = *run.bottom;
+    if (run.keep == Keep::insert && from.is_first()) {
+      run.kept = block.add_first(from.version());
+      return;
+    }
     if (run.keep == Keep::insert) {
       run.kept = block.add(LogKind::insert, from.version(), nullptr);
     } else {
@@ -13589,7 +13799,7 @@ class Sweep {
       run.kept = block.add(kind, from.version(), nullptr, std::move(from.before()));
       if (run.keep == Keep::erase) run.kept->set_order(run.order);
     }
-    run.kept->older = from.older;
+    run.kept->set_older(from.older());
   }
 
   // Where what led to an entry stands now.
@@ -13606,14 +13816,14 @@ class Sweep {
 
   void set_below(const Above& above, const Run& run) noexcept {
     Entry* below = run.kept;
-    if (below == nullptr && run.interval != 0) below = run.bottom->older;
+    if (below == nullptr && run.interval != 0) below = run.bottom->older();
     if (run.kept != nullptr && run.kept->leaves_row()) {
       above.slot != nullptr ? run.kept->set_newer(above.slot) : run.kept->set_newer(above.entry);
     }
     if (above.slot != nullptr) {
       above.slot->newest = below;
     } else if (above.entry != nullptr) {
-      above.entry->older = below;
+      above.entry->set_older(below);
     } else if (below != nullptr) {
       core_.graves.replace(above.grave_hash, run.top, below);
     } else {
@@ -13882,16 +14092,21 @@ __asm__(
     ".ascii \"            self.value = value\\n\"\n"
     ".ascii \"            self.holder = of_row('Holder', value)\\n\"\n"
     ".ascii \"            stamp = int(value['stamp_'])\\n\"\n"
-    ".ascii \"            self.kind, self.version = stamp & 7, stamp >> 3\\n\"\n"
+    ".ascii \"            self.kind, self.is_first, self.version = stamp & 7, bool(stamp & 8), stamp >> 4\\n\"\n"
     ".ascii \"            self.has_before = self.kind not in (self.INSERT, self.REKEY_IN)\\n\"\n"
     ".ascii \"            self.leaves_row = self.kind not in (self.ERASE, self.REKEY_OUT)\\n\"\n"
     ".ascii \"            self.newer = int(value['newer_'])\\n\"\n"
     ".ascii \"        def at(self, address, kind):\\n\"\n"
     ".ascii \"            return gdb.Value(address).cast(kind.pointer()).dereference()\\n\"\n"
+    ".ascii \"        def link_end(self):\\n\"\n"
+    ".ascii \"            return self.value.type.sizeof + self.value.address.type.sizeof\\n\"\n"
     ".ascii \"        def before_offset(self):\\n\"\n"
-    ".ascii \"            return round_up(self.value.type.sizeof, self.holder.alignof)\\n\"\n"
+    ".ascii \"            return round_up(self.link_end(), self.holder.alignof)\\n\"\n"
     ".ascii \"        def size(self):\\n\"\n"
-    ".ascii \"            size = self.before_offset() + self.holder.sizeof if self.has_before else self.value.type.sizeof\\n\"\n"
+    ".ascii \"            if self.is_first:\\n\"\n"
+    ".ascii \"                size = self.value.type.sizeof\\n\"\n"
+    ".ascii \"            else:\\n\"\n"
+    ".ascii \"                size = self.before_offset() + self.holder.sizeof if self.has_before else self.link_end()\\n\"\n"
     ".ascii \"            return round_up(size, max(self.value.type.alignof, self.holder.alignof))\\n\"\n"
     ".ascii \"        def before(self):\\n\"\n"
     ".ascii \"            return held(self.at(int(self.value.address) + self.before_offset(), self.holder))\\n\"\n"
@@ -13900,14 +14115,16 @@ __asm__(
     ".ascii \"                return held(self.at(self.newer & ~1, of_row('Slot', self.value))['row'])\\n\"\n"
     ".ascii \"            return Entry(self.at(self.newer, self.value.type)).before()\\n\"\n"
     ".ascii \"        def older(self):\\n\"\n"
-    ".ascii \"            return entry_at(self.value['older'])\\n\"\n"
+    ".ascii \"            if self.is_first:\\n\"\n"
+    ".ascii \"                return None\\n\"\n"
+    ".ascii \"            return entry_at(self.at(int(self.value.address) + self.value.type.sizeof, self.value.type.pointer()))\\n\"\n"
     ".ascii \"    def entry_at(pointer):\\n\"\n"
     ".ascii \"        return Entry(pointer.dereference()) if int(pointer) else None\\n\"\n"
     ".ascii \"    def entries(block):\\n\"\n"
     ".ascii \"        pointer = of_row('LogEntry', block).pointer()\\n\"\n"
     ".ascii \"        at = int(block['memory_']['data_'])\\n\"\n"
-    ".ascii \"        end = at + int(block['used_'])\\n\"\n"
-    ".ascii \"        while at < end:\\n\"\n"
+    ".ascii \"        counts = block['counts_']\\n\"\n"
+    ".ascii \"        for _ in range(int(counts['firsts']) + int(counts['bare']) + int(counts['images'])):\\n\"\n"
     ".ascii \"            entry = entry_at(gdb.Value(at).cast(pointer))\\n\"\n"
     ".ascii \"            yield entry\\n\"\n"
     ".ascii \"            at += entry.size()\\n\"\n"
@@ -14263,7 +14480,7 @@ class ChangePlanner {
     const auto key = CoreType::key_of(entry.before().get());
     const LogEntry<Row>* newest = core_.newest_change(key, detail::hash_of(key));
     return newest == &entry ||
-           (newest != nullptr && newest->version() == entry.version() && newest->older == &entry);
+           (newest != nullptr && newest->version() == entry.version() && newest->older() == &entry);
   }
 
   const CoreType& core_;
@@ -15455,7 +15672,7 @@ ChangeFeed<R> Table<R, K, I...>::history_of(const Values&... key) const {
   ChangeFeed<Row> feed;
   const auto* entry = core_->newest_change(wanted, detail::hash_of(wanted));
   std::vector<const detail::LogEntry<Row>*> entries;
-  for (; entry != nullptr && entry->version() >= log.oldest; entry = entry->older) entries.push_back(entry);
+  for (; entry != nullptr && entry->version() >= log.oldest; entry = entry->older()) entries.push_back(entry);
   for (auto at = entries.rbegin(); at != entries.rend(); ++at) {
     const Version version = (*at)->version();
     feed.emplace_back(detail::change_of_key(**at), version, log.find(version)->timestamp);

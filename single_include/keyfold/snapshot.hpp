@@ -1429,22 +1429,19 @@ class EntryNumbers {
     }
     const Range& range = ranges_[last_];
     const auto offset = static_cast<std::size_t>(address - range.first);
-    if (range.holds == Holds::bare) return range.number + offset / Entry::bare_size;
-    if (range.holds == Holds::images) return range.number + offset / Entry::image_size;
+    if (range.size_of_each != 0) return range.number + offset / range.size_of_each;
     const auto at = std::ranges::lower_bound(range.offsets, offset);
     assert(at != range.offsets.end() && *at == offset);
     return range.number + static_cast<std::uint64_t>(at - range.offsets.begin());
   }
 
  private:
-  enum class Holds : std::uint8_t { bare, images, both };
-
   struct Range {
     const std::byte* first;
     const std::byte* end;
-    std::uint64_t number;  // of its first entry
-    Holds holds;
-    std::vector<std::size_t> offsets;  // of entries of both kinds, which differ in size
+    std::uint64_t number;              // of its first entry
+    std::size_t size_of_each;          // 0: they differ in size
+    std::vector<std::size_t> offsets;  // if they do
   };
 
   bool holds(std::size_t range, const std::byte* address) const noexcept {
@@ -1453,19 +1450,19 @@ class EntryNumbers {
   }
 
   void add(const LogBlock<Row>& block) {
-    const EntryCounts counts = block.counts();
     if (block.first() == nullptr) return;
+    const EntryCounts& counts = block.counts();
     const auto* const first = reinterpret_cast<const std::byte*>(block.first());
-    const Holds holds = counts.images == 0 ? Holds::bare : counts.bare == 0 ? Holds::images : Holds::both;
-    Range range{
-        first, first + counts.bare * Entry::bare_size + counts.images * Entry::image_size, size_, holds, {}};
-    if (holds == Holds::both) {
-      range.offsets.reserve(counts.bare + counts.images);
+    const std::size_t size = block.first()->size();
+    const std::size_t bytes = LogBlock<Row>::bytes_of(counts);
+    Range range{first, first + bytes, size_, bytes == counts.all() * size ? size : 0, {}};
+    if (range.size_of_each == 0) {
+      range.offsets.reserve(counts.all());
       for (const auto* entry = block.first(); entry != nullptr; entry = block.next(entry))
         range.offsets.push_back(static_cast<std::size_t>(reinterpret_cast<const std::byte*>(entry) - first));
     }
     ranges_.push_back(std::move(range));
-    size_ += counts.bare + counts.images;
+    size_ += counts.all();
   }
 
   std::vector<Range> ranges_;
@@ -1558,8 +1555,8 @@ class SnapshotWriter {
   }
 
   void put_counts(const LogBlock<Row>& block) {
-    const EntryCounts counts = block.counts();
-    detail::put_u64(out(), counts.bare);
+    const EntryCounts& counts = block.counts();
+    detail::put_u64(out(), counts.firsts + counts.bare);
     detail::put_u64(out(), counts.images);
   }
 
@@ -1595,7 +1592,7 @@ class SnapshotWriter {
       detail::prefetch(reinterpret_cast<const std::byte*>(entry) + prefetch_distance * Entry::image_size);
       std::byte* const start = out().extend(largest);
       *start = static_cast<std::byte>(entry->kind());
-      std::byte* to = put_number(start + 1, reference_to(entry->older));
+      std::byte* to = put_number(start + 1, reference_to(entry->older()));
       if constexpr (is_retired) to = put_number(to, entry->version());
       if (!entry->leaves_row()) to = put_number(to, entry->order());
       out().truncate(out().size() - (largest - static_cast<std::size_t>(to - start)));
@@ -1865,11 +1862,19 @@ class SnapshotReader {
     std::uint64_t bare = get_number_of_things(least_entry);
     std::uint64_t images = get_number_of_things(least_entry + rows_->least_size());
     require(bare + images <= header_.entries - entries_.size(), "it has more changes than was told");
-    Block block(log_.arena, bare, images);
+    const bool has_bare = bare > 0;  // some of which may be smaller, as first entries
+    Block block(has_bare ? scratch_ : log_.arena, {.bare = bare, .images = images});
     const std::size_t first = entries_.size();
     while (bare + images > 0) read_entry(block, version, bare, images);
     check_key_changes(first);
-    return block;
+    return has_bare ? settle(block, first) : std::move(block);
+  }
+
+  Block settle(Block& block, std::size_t number) {
+    Block settled(log_.arena, block.counts());
+    for (Entry* entry = block.first(); entry != nullptr; entry = block.next(entry))
+      entries_[number++] = settled.take_over(*entry);
+    return settled;
   }
 
   void read_entry(Block& block, std::optional<Version> block_version, std::uint64_t& bare,
@@ -1878,8 +1883,8 @@ class SnapshotReader {
     const std::uint8_t number = detail::get_u8(in);
     require(number <= static_cast<std::uint8_t>(LogKind::rekey_in), "a change has an unknown kind");
     const auto kind = static_cast<LogKind>(number);
-    if (const std::uint64_t older = detail::get_u64(in); older != 0)
-      links_.push_back({entries_.size(), older});
+    const std::uint64_t older = detail::get_u64(in);
+    if (older != 0) links_.push_back({entries_.size(), older});
     const Version version = block_version ? *block_version : detail::get_u64(in);
     require(version > 0 && (block_version || version < log_.oldest), "a change has an impossible version");
     const bool has_before = kind != LogKind::insert && kind != LogKind::rekey_in;
@@ -1888,8 +1893,10 @@ class SnapshotReader {
     std::uint64_t& left = has_before ? images : bare;
     require(left > 0, "a commit has more changes than was told");
     --left;
-    Entry* const entry =
-        has_before ? block.add(kind, version, nullptr, get_row()) : block.add(kind, version, nullptr);
+    const bool is_first = kind == LogKind::insert && older == 0;
+    Entry* const entry = has_before ? block.add(kind, version, nullptr, get_row())
+                         : is_first ? block.add_first(version)
+                                    : block.add(kind, version, nullptr);
     if (!leaves_row) entry->set_order(order);
     entries_.push_back(entry);
   }
@@ -1943,7 +1950,7 @@ class SnapshotReader {
       } else {
         require(older.version() <= entry.version() && !older.leaves_row(), "changes of a key do not fit");
       }
-      entry.older = &older;
+      entry.set_older(&older);
       if (older.leaves_row()) older.set_newer(&entry);
     }
     links_ = {};
@@ -2078,13 +2085,13 @@ class SnapshotReader {
 
   template <class Key>
   void check_chain(const Key& key, const Entry* newest) const {
-    for (const Entry* entry = newest; entry != nullptr; entry = entry->older) {
+    for (const Entry* entry = newest; entry != nullptr; entry = entry->older()) {
       if (entry->has_before()) {
         require(detail::equal_values(CoreType::key_of(entry->before().get()), key),
                 "changes of different keys are linked");
       }
-      const bool begins = entry->older == nullptr && !entry->has_before();
-      require(entry->older != nullptr || begins || log_.oldest > 0, "a row has come without a change");
+      const bool begins = entry->older() == nullptr && !entry->has_before();
+      require(entry->older() != nullptr || begins || log_.oldest > 0, "a row has come without a change");
     }
   }
 
@@ -2144,6 +2151,7 @@ class SnapshotReader {
   RememberedLoader<CoreType> remembered_;
   std::shared_ptr<const std::string> parameters_;
   std::vector<Entry*> entries_;
+  Arena scratch_{*core_->options.memory};  // of blocks that are being read
   std::vector<Link> links_;
   std::vector<bool> reached_;                     // by a row or a later change
   std::vector<Hashed<const Slot<Row>>> keyless_;  // rows that are not in the index of keys yet

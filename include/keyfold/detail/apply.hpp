@@ -62,7 +62,7 @@ class Applier {
   void stage(CommitNote&& note) {
     const PlanCounts& counts = plan_.counts;
     number_apps(note.once);
-    record(note, LogBlock<Row>(core_.log->arena, counts.arrivals, counts.images));
+    record(note, LogBlock<Row>(core_.log->arena, counts.log));
     core_.keys.reserve(counts.arrivals, [this](auto visit) {
       plan_.placed().for_each([&](const Entry& entry) {
         if (entry.arrives_at_key()) visit(entry.hash);
@@ -101,9 +101,9 @@ class Applier {
       Entry& entry = others[i];
       entry.outcome == Outcome::update ? update_in_place(entry) : leave(entry, LogKind::erase);
     }
-    block().close({plan_.counts.arrivals, plan_.counts.images});
+    block().close(plan_.counts.log);
     for (const KeyTurn<Row>& turn : plan_.turns) {
-      if (turn.frees_key != nullptr) turn.arrived->older = plan_.turns[turn.frees_key->turn - 1].left;
+      if (turn.frees_key != nullptr) turn.arrived->set_older(plan_.turns[turn.frees_key->turn - 1].left);
     }
     made_->table_size = core_.rows.size();
     core_.log->record_bytes += made_->block.bytes();
@@ -214,7 +214,8 @@ class Applier {
   void arrive(Entry& entry, std::size_t place, LogKind kind, std::uint64_t order) noexcept {
     KeyTurn<Row>* turn = plan_.turn_if_any(entry);
     LogEntry<Row>* grave = turn != nullptr ? turn->grave : nullptr;
-    LogEntry<Row>* arrived = block().put(place, kind, version(), grave);
+    LogEntry<Row>* arrived =
+        entry.is_first() ? block().put_first(place, version()) : block().put(place, kind, version(), grave);
     entry.fresh->order = order;
     detail::make_newest(*entry.fresh, arrived);
     core_.keys.insert(entry.hash, entry.fresh);

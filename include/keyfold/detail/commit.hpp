@@ -58,15 +58,15 @@ class Replayed {
  public:
   template <class Rows>
   Replayed(const Rows& rows, const CommitLog<Row>& log)
-      : arena_(*std::pmr::new_delete_resource()), rows_(arena_, 0, rows.size()) {
+      : arena_(*std::pmr::new_delete_resource()), rows_(arena_, {.images = rows.size()}) {
     record.version = log.latest();
     if (!log.empty()) record.timestamp = log.records.back().timestamp;
     record.operation = "REPLAY";
     record.metrics.source_rows = record.metrics.inserted = record.table_size = rows.size();
-    record.block = LogBlock<Row>(arena_, rows.size(), 0);
+    record.block = LogBlock<Row>(arena_, {.firsts = rows.size()});
     for (const auto& slot : rows) {
       const auto* row = rows_.add(LogKind::erase, record.version, nullptr, Holder<Row>(slot.get()));
-      record.block.add(LogKind::insert, record.version, nullptr)->set_newer(row);
+      record.block.add_first(record.version)->set_newer(row);
     }
   }
 

@@ -55,14 +55,16 @@ class CoreCopy {
   }
 
   LogBlock<Row> copy_block(const LogBlock<Row>& from) {
-    const EntryCounts counts = from.counts();
-    LogBlock<Row> to(to_->log->arena, counts.bare, counts.images);
-    for (const Entry* entry = from.first(); entry != nullptr; entry = from.next(entry)) {
-      entries_[entry] = entry->has_before() ? to.add(entry->kind(), entry->version(), nullptr,
-                                                     Holder<Row>(entry->before().get()))
-                                            : to.add(entry->kind(), entry->version(), nullptr);
-    }
+    LogBlock<Row> to(to_->log->arena, from.counts());
+    for (const Entry* entry = from.first(); entry != nullptr; entry = from.next(entry))
+      entries_[entry] = add_copy(to, *entry);
     return to;
+  }
+
+  static Entry* add_copy(LogBlock<Row>& to, const Entry& entry) {
+    if (entry.is_first()) return to.add_first(entry.version());
+    if (!entry.has_before()) return to.add(entry.kind(), entry.version(), nullptr);
+    return to.add(entry.kind(), entry.version(), nullptr, Holder<Row>(entry.before().get()));
   }
 
   void copy_rows() {
@@ -77,7 +79,7 @@ class CoreCopy {
 
   // Rows have linked themselves to the newest change of their key.
   void link(const Entry& from, Entry& to) {
-    to.older = copy_of(from.older);
+    if (!from.is_first()) to.set_older(copy_of(from.older()));
     if (!from.leaves_row()) {
       to.set_order(from.order());
     } else if (from.newer_slot() == nullptr) {

@@ -90,8 +90,8 @@ class Sweep {
     const Slot<Row>* slot = core_.find(key, hash);
     Entry* newest = slot != nullptr ? slot->newest : core_.find_grave(key, hash);
     if (newest == &entry) return {slot, nullptr, hash};
-    for (Entry* newer = newest; newer->older != nullptr; newer = newer->older) {
-      Entry* const older = newer->older;
+    for (Entry* newer = newest; newer->older() != nullptr; newer = newer->older()) {
+      Entry* const older = newer->older();
       if (!older->leaves_row() && older->version() < log_.oldest) above_ends_.emplace(older, newer);
     }
     return {nullptr, above_ends_.at(&entry), 0};
@@ -100,10 +100,10 @@ class Sweep {
   void descend(Run& run) {
     const Entry* ending = nullptr;  // of the life that the walk is in
     for (Entry* entry = run.top; entry != nullptr && interval_of(*entry) == run.interval;
-         entry = entry->older) {
+         entry = entry->older()) {
       if (!entry->leaves_row()) ending = entry;
       run.bottom = entry;
-      if (!entry->has_before() && entry->older != nullptr && interval_of(*entry->older) == run.interval)
+      if (!entry->has_before() && entry->older() != nullptr && interval_of(*entry->older()) == run.interval)
         ending = nullptr;
     }
     if (run.bottom->has_before()) {
@@ -115,12 +115,13 @@ class Sweep {
   }
 
   void allocate() {
-    std::vector<std::pair<std::size_t, std::size_t>> counts(kept_.size());  // bare entries, images
+    std::vector<EntryCounts> counts(kept_.size());
     for (const Run& run : runs_) {
       if (run.interval == 0 || run.keep == Keep::nothing) continue;
-      ++(run.keep == Keep::insert ? counts[run.interval].first : counts[run.interval].second);
+      EntryCounts& count = counts[run.interval];
+      ++(run.keep != Keep::insert ? count.images : run.bottom->is_first() ? count.firsts : count.bare);
     }
-    for (const auto& [bare, images] : counts) blocks_.emplace_back(core_.log->arena, bare, images);
+    for (const EntryCounts& count : counts) blocks_.emplace_back(core_.log->arena, count);
     if (kept_.size() == 1) return;  // one interval, of which nothing is kept
     // From the top of each chain down, so that what leads to a run has its final place when the run is
     // reached.
@@ -131,6 +132,10 @@ class Sweep {
   void move_bottom(Run& run) noexcept {
     Block& block = blocks_[run.interval];
     Entry& from = *run.bottom;
+    if (run.keep == Keep::insert && from.is_first()) {
+      run.kept = block.add_first(from.version());
+      return;
+    }
     if (run.keep == Keep::insert) {
       run.kept = block.add(LogKind::insert, from.version(), nullptr);
     } else {
@@ -138,7 +143,7 @@ class Sweep {
       run.kept = block.add(kind, from.version(), nullptr, std::move(from.before()));
       if (run.keep == Keep::erase) run.kept->set_order(run.order);
     }
-    run.kept->older = from.older;
+    run.kept->set_older(from.older());
   }
 
   // Where what led to an entry stands now.
@@ -155,14 +160,14 @@ class Sweep {
 
   void set_below(const Above& above, const Run& run) noexcept {
     Entry* below = run.kept;
-    if (below == nullptr && run.interval != 0) below = run.bottom->older;
+    if (below == nullptr && run.interval != 0) below = run.bottom->older();
     if (run.kept != nullptr && run.kept->leaves_row()) {
       above.slot != nullptr ? run.kept->set_newer(above.slot) : run.kept->set_newer(above.entry);
     }
     if (above.slot != nullptr) {
       above.slot->newest = below;
     } else if (above.entry != nullptr) {
-      above.entry->older = below;
+      above.entry->set_older(below);
     } else if (below != nullptr) {
       core_.graves.replace(above.grave_hash, run.top, below);
     } else {

@@ -56,6 +56,8 @@ struct Planned {
   bool leaves_row() const noexcept { return outcome == Outcome::insert || outcome == Outcome::update; }
   bool leaves_key() const noexcept { return outcome == Outcome::erase || rekeyed; }
   bool arrives_at_key() const noexcept { return outcome == Outcome::insert || rekeyed; }
+  /// Whether there was no change of its key before, as far as is known.
+  bool is_first() const noexcept { return outcome == Outcome::insert && turn == 0; }
   bool needs_slot() const noexcept { return outcome == Outcome::insert || rekeyed || relinked; }
 };
 
@@ -101,7 +103,7 @@ class SomePlanned {
 
 /// What a plan needs room for.
 struct PlanCounts {
-  std::size_t images = 0;      // rows that go to history
+  EntryCounts log;
   std::size_t arrivals = 0;    // at a key
   std::size_t departures = 0;  // from a key
 };
@@ -215,30 +217,32 @@ class Plan {
   /// Sorts out what there is to do, and where in the log it goes. Loops over entries of one kind have no
   /// branch that a processor would have to guess for each row, and neither has this.
   void set_out() {
-    using Entry = LogEntry<Row>;
     if (steps_.size() < entries.size()) steps_.resize(entries.size());
     std::size_t front = 0;
     std::size_t back = entries.size();
-    std::size_t place = 0;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       Planned<Row>& entry = entries[i];
       const std::size_t image = entry.outcome >= Outcome::update ? 1U : 0U;
-      const std::size_t arrival = entry.arrives_at_key() ? 1U : 0U;
       const std::size_t slot = entry.needs_slot() ? 1U : 0U;
-      entry.log_place = static_cast<std::uint32_t>(place);
-      place += image * Entry::image_size / Entry::alignment + arrival * Entry::bare_size / Entry::alignment;
-      counts.images += image;
-      counts.arrivals += arrival;
+      place_in_log(entry);
+      counts.arrivals += entry.arrives_at_key() ? 1U : 0U;
       counts.departures += entry.leaves_key() ? 1U : 0U;
       steps_[front] = static_cast<std::uint32_t>(i);
       front += slot;
       steps_[back - 1] = static_cast<std::uint32_t>(i);
       back -= image & ~slot;
     }
-    if (place > std::numeric_limits<std::uint32_t>::max())
-      throw std::length_error("keyfold: one write may move at most 32 GiB to history");
+    check_log_end();
     placed_ = front;
     others_ = entries.size() - back;
+  }
+
+  /// Gives each entry another place in the log, now that all turns are known. Requires: set_out().
+  void place_in_log() {
+    counts.log = {};
+    log_end_ = 0;
+    for (Planned<Row>& entry : entries) place_in_log(entry);
+    check_log_end();
   }
 
   /// The entries that need a slot, in order. Requires: set_out().
@@ -265,7 +269,26 @@ class Plan {
  private:
   static constexpr std::size_t most_kept = std::size_t{256} * 1024;  // bytes
 
+  void place_in_log(Planned<Row>& entry) noexcept {
+    using Logged = LogEntry<Row>;
+    const std::size_t first = entry.is_first() ? 1U : 0U;
+    const std::size_t bare = entry.arrives_at_key() ? 1U - first : 0U;
+    const std::size_t image = entry.outcome >= Outcome::update ? 1U : 0U;
+    entry.log_place = static_cast<std::uint32_t>(log_end_);
+    log_end_ += (first * Logged::first_size + bare * Logged::bare_size + image * Logged::image_size) /
+                Logged::alignment;
+    counts.log.firsts += first;
+    counts.log.bare += bare;
+    counts.log.images += image;
+  }
+
+  void check_log_end() const {
+    if (log_end_ > std::numeric_limits<std::uint32_t>::max())
+      throw std::length_error("keyfold: one write may move at most 32 GiB to history");
+  }
+
   std::uint32_t epoch_;
+  std::size_t log_end_ = 0;  // in alignments
   // Numbers of entries: those of placed() from the front, the others from the back.
   std::vector<std::uint32_t>& steps_;
   std::size_t placed_ = 0;

@@ -150,7 +150,7 @@ class ChangePlanner {
     const auto key = CoreType::key_of(entry.before().get());
     const LogEntry<Row>* newest = core_.newest_change(key, detail::hash_of(key));
     return newest == &entry ||
-           (newest != nullptr && newest->version() == entry.version() && newest->older == &entry);
+           (newest != nullptr && newest->version() == entry.version() && newest->older() == &entry);
   }
 
   const CoreType& core_;

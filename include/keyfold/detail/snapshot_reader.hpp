@@ -205,11 +205,19 @@ class SnapshotReader {
     std::uint64_t bare = get_number_of_things(least_entry);
     std::uint64_t images = get_number_of_things(least_entry + rows_->least_size());
     require(bare + images <= header_.entries - entries_.size(), "it has more changes than was told");
-    Block block(log_.arena, bare, images);
+    const bool has_bare = bare > 0;  // some of which may be smaller, as first entries
+    Block block(has_bare ? scratch_ : log_.arena, {.bare = bare, .images = images});
     const std::size_t first = entries_.size();
     while (bare + images > 0) read_entry(block, version, bare, images);
     check_key_changes(first);
-    return block;
+    return has_bare ? settle(block, first) : std::move(block);
+  }
+
+  Block settle(Block& block, std::size_t number) {
+    Block settled(log_.arena, block.counts());
+    for (Entry* entry = block.first(); entry != nullptr; entry = block.next(entry))
+      entries_[number++] = settled.take_over(*entry);
+    return settled;
   }
 
   void read_entry(Block& block, std::optional<Version> block_version, std::uint64_t& bare,
@@ -218,8 +226,8 @@ class SnapshotReader {
     const std::uint8_t number = detail::get_u8(in);
     require(number <= static_cast<std::uint8_t>(LogKind::rekey_in), "a change has an unknown kind");
     const auto kind = static_cast<LogKind>(number);
-    if (const std::uint64_t older = detail::get_u64(in); older != 0)
-      links_.push_back({entries_.size(), older});
+    const std::uint64_t older = detail::get_u64(in);
+    if (older != 0) links_.push_back({entries_.size(), older});
     const Version version = block_version ? *block_version : detail::get_u64(in);
     require(version > 0 && (block_version || version < log_.oldest), "a change has an impossible version");
     const bool has_before = kind != LogKind::insert && kind != LogKind::rekey_in;
@@ -228,8 +236,10 @@ class SnapshotReader {
     std::uint64_t& left = has_before ? images : bare;
     require(left > 0, "a commit has more changes than was told");
     --left;
-    Entry* const entry =
-        has_before ? block.add(kind, version, nullptr, get_row()) : block.add(kind, version, nullptr);
+    const bool is_first = kind == LogKind::insert && older == 0;
+    Entry* const entry = has_before ? block.add(kind, version, nullptr, get_row())
+                         : is_first ? block.add_first(version)
+                                    : block.add(kind, version, nullptr);
     if (!leaves_row) entry->set_order(order);
     entries_.push_back(entry);
   }
@@ -283,7 +293,7 @@ class SnapshotReader {
       } else {
         require(older.version() <= entry.version() && !older.leaves_row(), "changes of a key do not fit");
       }
-      entry.older = &older;
+      entry.set_older(&older);
       if (older.leaves_row()) older.set_newer(&entry);
     }
     links_ = {};
@@ -418,13 +428,13 @@ class SnapshotReader {
 
   template <class Key>
   void check_chain(const Key& key, const Entry* newest) const {
-    for (const Entry* entry = newest; entry != nullptr; entry = entry->older) {
+    for (const Entry* entry = newest; entry != nullptr; entry = entry->older()) {
       if (entry->has_before()) {
         require(detail::equal_values(CoreType::key_of(entry->before().get()), key),
                 "changes of different keys are linked");
       }
-      const bool begins = entry->older == nullptr && !entry->has_before();
-      require(entry->older != nullptr || begins || log_.oldest > 0, "a row has come without a change");
+      const bool begins = entry->older() == nullptr && !entry->has_before();
+      require(entry->older() != nullptr || begins || log_.oldest > 0, "a row has come without a change");
     }
   }
 
@@ -484,6 +494,7 @@ class SnapshotReader {
   RememberedLoader<CoreType> remembered_;
   std::shared_ptr<const std::string> parameters_;
   std::vector<Entry*> entries_;
+  Arena scratch_{*core_->options.memory};  // of blocks that are being read
   std::vector<Link> links_;
   std::vector<bool> reached_;                     // by a row or a later change
   std::vector<Hashed<const Slot<Row>>> keyless_;  // rows that are not in the index of keys yet

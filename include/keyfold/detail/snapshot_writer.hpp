@@ -94,22 +94,19 @@ class EntryNumbers {
     }
     const Range& range = ranges_[last_];
     const auto offset = static_cast<std::size_t>(address - range.first);
-    if (range.holds == Holds::bare) return range.number + offset / Entry::bare_size;
-    if (range.holds == Holds::images) return range.number + offset / Entry::image_size;
+    if (range.size_of_each != 0) return range.number + offset / range.size_of_each;
     const auto at = std::ranges::lower_bound(range.offsets, offset);
     assert(at != range.offsets.end() && *at == offset);
     return range.number + static_cast<std::uint64_t>(at - range.offsets.begin());
   }
 
  private:
-  enum class Holds : std::uint8_t { bare, images, both };
-
   struct Range {
     const std::byte* first;
     const std::byte* end;
-    std::uint64_t number;  // of its first entry
-    Holds holds;
-    std::vector<std::size_t> offsets;  // of entries of both kinds, which differ in size
+    std::uint64_t number;              // of its first entry
+    std::size_t size_of_each;          // 0: they differ in size
+    std::vector<std::size_t> offsets;  // if they do
   };
 
   bool holds(std::size_t range, const std::byte* address) const noexcept {
@@ -118,19 +115,19 @@ class EntryNumbers {
   }
 
   void add(const LogBlock<Row>& block) {
-    const EntryCounts counts = block.counts();
     if (block.first() == nullptr) return;
+    const EntryCounts& counts = block.counts();
     const auto* const first = reinterpret_cast<const std::byte*>(block.first());
-    const Holds holds = counts.images == 0 ? Holds::bare : counts.bare == 0 ? Holds::images : Holds::both;
-    Range range{
-        first, first + counts.bare * Entry::bare_size + counts.images * Entry::image_size, size_, holds, {}};
-    if (holds == Holds::both) {
-      range.offsets.reserve(counts.bare + counts.images);
+    const std::size_t size = block.first()->size();
+    const std::size_t bytes = LogBlock<Row>::bytes_of(counts);
+    Range range{first, first + bytes, size_, bytes == counts.all() * size ? size : 0, {}};
+    if (range.size_of_each == 0) {
+      range.offsets.reserve(counts.all());
       for (const auto* entry = block.first(); entry != nullptr; entry = block.next(entry))
         range.offsets.push_back(static_cast<std::size_t>(reinterpret_cast<const std::byte*>(entry) - first));
     }
     ranges_.push_back(std::move(range));
-    size_ += counts.bare + counts.images;
+    size_ += counts.all();
   }
 
   std::vector<Range> ranges_;
@@ -223,8 +220,8 @@ class SnapshotWriter {
   }
 
   void put_counts(const LogBlock<Row>& block) {
-    const EntryCounts counts = block.counts();
-    detail::put_u64(out(), counts.bare);
+    const EntryCounts& counts = block.counts();
+    detail::put_u64(out(), counts.firsts + counts.bare);
     detail::put_u64(out(), counts.images);
   }
 
@@ -260,7 +257,7 @@ class SnapshotWriter {
       detail::prefetch(reinterpret_cast<const std::byte*>(entry) + prefetch_distance * Entry::image_size);
       std::byte* const start = out().extend(largest);
       *start = static_cast<std::byte>(entry->kind());
-      std::byte* to = put_number(start + 1, reference_to(entry->older));
+      std::byte* to = put_number(start + 1, reference_to(entry->older()));
       if constexpr (is_retired) to = put_number(to, entry->version());
       if (!entry->leaves_row()) to = put_number(to, entry->order());
       out().truncate(out().size() - (largest - static_cast<std::size_t>(to - start)));

@@ -219,7 +219,7 @@ class StepScan {
       const LogEntry<Row>* entry = entries_.next(log);
       if (entry == nullptr) return true;
       if (entry->leaves_row()) continue;
-      const Row* row = detail::life_at(&entry->before().get(), entry->older, version_);
+      const Row* row = detail::life_at(&entry->before().get(), entry->older(), version_);
       if (row == nullptr) continue;
       const Removed removed{row, entry->order()};
       if (!place_.passed(removed)) removed_.push(removed);

@@ -18,7 +18,7 @@ namespace keyfold::detail {
 template <class Row>
 const Row* row_at(const Row* present, const LogEntry<Row>* newest, Version version) noexcept {
   const Row* row = present;
-  for (; newest != nullptr && newest->version() > version; newest = newest->older) {
+  for (; newest != nullptr && newest->version() > version; newest = newest->older()) {
     row = newest->has_before() ? &newest->before().get() : nullptr;
   }
   return row;
@@ -36,7 +36,7 @@ const typename CoreType::RowType* row_at(const CoreType& core, const Key& key, V
 /// above `newest`. A life stands at one place in the order of rows; the key may have had others before.
 template <class Row>
 const Row* life_at(const Row* row, const LogEntry<Row>* newest, Version version) noexcept {
-  for (; newest != nullptr && newest->version() > version; newest = newest->older) {
+  for (; newest != nullptr && newest->version() > version; newest = newest->older()) {
     if (!newest->has_before() || !newest->leaves_row()) return nullptr;
     row = &newest->before().get();
   }
@@ -78,7 +78,7 @@ std::vector<RemovedRow<typename CoreType::RowType>> removed_since(const CoreType
   std::vector<RemovedRow<Row>> removed;
   detail::for_each_entry(*core.log, version, core.version(), [&](const LogEntry<Row>& entry) {
     if (entry.leaves_row()) return;
-    if (const Row* row = detail::life_at(&entry.before().get(), entry.older, version))
+    if (const Row* row = detail::life_at(&entry.before().get(), entry.older(), version))
       removed.push_back({row, entry.order()});
   });
   std::ranges::sort(removed, [](const auto& a, const auto& b) {
@@ -138,7 +138,7 @@ class NewestInRange {
     const Entry* newest = slot != nullptr ? slot->newest : core_.find_grave(key, hash);
     if (!seen_.insert(newest).second) return;
     const Row* row = slot != nullptr ? &slot->get() : nullptr;
-    for (; newest->version() > up_to_; newest = newest->older)
+    for (; newest->version() > up_to_; newest = newest->older())
       row = newest->has_before() ? &newest->before().get() : nullptr;
     if (!newest->leaves_row()) visit(*newest, row);
   }

@@ -112,6 +112,7 @@ class Validator {
     }
     plan_.set_out();
     if (plan_.counts.arrivals != 0) check_primary();
+    if (!plan_.turns.empty()) plan_.place_in_log();
     check_secondaries(std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
     if (!core_.checks.empty()) check_constraints();
   }
