@@ -94,7 +94,7 @@ class Applier {
     const auto others = plan_.others();
     for (std::size_t i = 0; i < others.size(); ++i) {
       if (i + 2 * prefetch_distance < others.size())
-        detail::prefetch_object(*others[i + 2 * prefetch_distance].slot);
+        detail::prefetch_lines(others[i + 2 * prefetch_distance].slot);
       if (i + prefetch_distance < others.size())
         detail::prefetch_to_write(others[i + prefetch_distance].slot->newest);
       prefetch_leaving(others, i);

@@ -172,7 +172,13 @@ class MergePlanner : MergeActions<CoreType> {
     if constexpr (Key::by_key) {
       for (std::size_t i = 0; i < rows.size(); ++i) {
         lookups[i] = look_up(lookups[i].hash);
-        if (lookups[i].candidate != nullptr) detail::prefetch_object(*lookups[i].candidate);
+        if (lookups[i].candidate != nullptr) detail::prefetch_lines(lookups[i].candidate);
+      }
+      if constexpr (detail::is_kept_elsewhere<decltype(CoreType::key_of(std::declval<const Row&>()))>) {
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          if (const SlotType* slot = lookups[i].candidate)
+            detail::prefetch_elsewhere(CoreType::key_of(slot->get()));
+        }
       }
     }
     for (std::size_t i = 0; i < rows.size(); ++i) take(rows[i], first + i, lookups[i]);

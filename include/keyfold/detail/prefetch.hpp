@@ -1,8 +1,11 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
+#include <type_traits>
 
 namespace keyfold::detail {
 
@@ -19,21 +22,40 @@ inline void prefetch_to_write(const void* address) noexcept {
   asm volatile("");
 }
 
-/// The first and the last byte of an object: all of it, if it is not larger than two cache lines.
-template <class Object>
-void prefetch_object(const Object& object) noexcept {
-  const auto* bytes = reinterpret_cast<const char*>(&object);
-  detail::prefetch(bytes);
-  detail::prefetch(bytes + sizeof(Object) - 1);
-}
-
-/// All cache lines of an object that lies there, or would lie there.
+/// The cache lines of an object that lies there, or would lie there: all, unless it is very large.
 template <class Object>
 void prefetch_lines(const Object* object) noexcept {
   constexpr std::size_t cache_line = 64;
+  constexpr std::size_t most = 8 * cache_line;
+  constexpr std::size_t bytes = sizeof(Object) < most ? sizeof(Object) : most;
   const auto first = reinterpret_cast<std::uintptr_t>(object);
-  for (std::size_t offset = 0; offset < sizeof(Object); offset += cache_line)
+  for (std::size_t offset = 0; offset < bytes; offset += cache_line)
     detail::prefetch(reinterpret_cast<const void*>(first + offset));
+  detail::prefetch(reinterpret_cast<const void*>(first + sizeof(Object) - 1));
+}
+
+/// A part of a key, as a tuple has it, whose value lies outside the row: the text of a std::string, or what a
+/// view leads to.
+template <class Part>
+concept KeptElsewhere =
+    (std::is_lvalue_reference_v<Part> || std::is_trivially_copyable_v<Part>) && requires(const Part& part) {
+      { part.data() } -> std::convertible_to<const void*>;
+    };
+
+template <class Key>
+inline constexpr bool is_kept_elsewhere = false;
+template <class... Parts>
+inline constexpr bool is_kept_elsewhere<std::tuple<Parts...>> = (KeptElsewhere<Parts> || ...);
+
+template <class Part>
+void prefetch_part(const Part& part) {
+  if constexpr (KeptElsewhere<const Part&>) detail::prefetch(part.data());
+}
+
+/// What parts of a key keep elsewhere.
+template <class... Parts>
+void prefetch_elsewhere(const std::tuple<Parts...>& key) {
+  std::apply([](const auto&... part) { (detail::prefetch_part(part), ...); }, key);
 }
 
 }  // namespace keyfold::detail
