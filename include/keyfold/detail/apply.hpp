@@ -60,7 +60,8 @@ class Applier {
 
   void stage(CommitNote&& note) {
     const PlanCounts& counts = plan_.counts;
-    number_apps(note.once);
+    if (!note.once.empty()) number_apps(note.once);
+    fetch_ahead();
     record(note, LogBlock<Row>(core_.log->arena, counts.arrivals, counts.images));
     core_.keys.reserve(counts.arrivals, [this](auto visit) {
       plan_.placed().for_each([&](const Entry& entry) {
@@ -111,6 +112,13 @@ class Applier {
  private:
   static constexpr std::size_t prefetch_distance = 8;
 
+  // What few rows need of memory may come in while the clock is read.
+  void fetch_ahead() noexcept {
+    const auto others = plan_.others();
+    for (std::size_t i = 0; i < std::min(others.size(), prefetch_distance); ++i)
+      detail::prefetch_to_write(others[i].slot->newest);
+  }
+
   /// An application whose last number this commit sets.
   struct Numbered {
     typename decltype(CoreType::applied)::iterator app;
@@ -129,16 +137,19 @@ class Applier {
   void record(CommitNote& note, LogBlock<Row>&& block) {
     auto& records = core_.log->records;
     Timestamp time = note.timestamp ? *note.timestamp : core_.options.clock();
-    if (!records.empty()) time = std::max(time, detail::tick_after(records.back().timestamp));
-    const Version version = core_.version() + 1;
-    made_ = &records.emplace_back();
-    made_->version = version;
-    made_->timestamp = time;
-    made_->operation = note.operation;
-    made_->parameters = std::move(note.parameters);
-    made_->metrics = plan_.metrics;
-    made_->metadata = std::move(note.metadata);
-    made_->block = std::move(block);
+    Version version = 1;
+    if (!records.empty()) {
+      const CommitRecord<Row>& last = records.back();
+      time = std::max(time, detail::tick_after(last.timestamp));
+      version = last.version + 1;
+    }
+    made_ = &records.emplace_back(CommitRecord<Row>{.version = version,
+                                                    .timestamp = time,
+                                                    .operation = note.operation,
+                                                    .parameters = std::move(note.parameters),
+                                                    .metadata = std::move(note.metadata),
+                                                    .metrics = plan_.metrics,
+                                                    .block = std::move(block)});
   }
 
   LogBlock<Row>& block() noexcept { return made_->block; }

@@ -62,7 +62,8 @@ class Replayed {
     record.version = log.latest();
     if (!log.empty()) record.timestamp = log.records.back().timestamp;
     record.operation = "REPLAY";
-    record.metrics.source_rows = record.metrics.inserted = record.table_size = rows.size();
+    record.metrics = Metrics{.source_rows = rows.size(), .inserted = rows.size()};
+    record.table_size = rows.size();
     record.block = LogBlock<Row>(arena_, rows.size(), 0);
     for (const auto& slot : rows) {
       const auto* row = rows_.add(LogKind::erase, record.version, nullptr, Holder<Row>(slot.get()));

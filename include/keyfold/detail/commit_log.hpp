@@ -4,10 +4,11 @@
 #include <keyfold/change.hpp>
 #include <keyfold/detail/log.hpp>
 #include <keyfold/detail/node_pool.hpp>
+#include <keyfold/detail/packed_metrics.hpp>
+#include <keyfold/detail/shared_text.hpp>
 #include <keyfold/detail/table_readers.hpp>
 #include <keyfold/error.hpp>
 #include <keyfold/fwd.hpp>
-#include <keyfold/metrics.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -26,11 +27,11 @@ struct CommitRecord {
   Version version = 0;
   Timestamp timestamp{};
   std::string_view operation{};  // static storage, or in the log's `operations`
-  std::shared_ptr<const std::string> parameters{};
-  Metrics metrics{};
-  std::optional<std::string> metadata{};
+  SharedText parameters{};
+  SharedText metadata{};
   std::size_t table_size = 0;  // rows, after the commit
-  bool has_changes = true;     // false for a tagged version that is older than `oldest`: its block is retired
+  [[no_unique_address]] PackedMetrics metrics{};
+  bool has_changes = true;  // false for a tagged version that is older than `oldest`: its block is retired
   LogBlock<Row> block{};
 };
 

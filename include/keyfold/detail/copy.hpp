@@ -41,7 +41,7 @@ class CoreCopy {
     for (const LogBlock<Row>& block : from.retired) to.retired.push_back(copy_block(block));
     for (const CommitRecord<Row>& record : from.records) {
       to.records.push_back({record.version, record.timestamp, record.operation, record.parameters,
-                            record.metrics, record.metadata, record.table_size, record.has_changes,
+                            record.metadata, record.table_size, record.metrics.get(), record.has_changes,
                             copy_block(record.block)});
     }
     to.operations = from.operations;

@@ -73,6 +73,7 @@ class HashIndex {
   template <class ForEachHash>
   void reserve(std::size_t count, ForEachHash for_each_hash) {
     if (count == 0) return;
+    if (count == 1) return for_each_hash([this](std::uint64_t hash) { reserve_one(hash); });
     presize(count);
     do {
       crowded_.clear();
@@ -86,7 +87,7 @@ class HashIndex {
   }
   /// Likewise, for one.
   void reserve_one(std::uint64_t hash) {
-    presize(1);
+    if (directory_.empty()) presize(1);
     while (segment_of(hash).is_full()) make_room(hash, segment_of(hash).used + 1, size_ + 1);
   }
 

@@ -142,18 +142,14 @@ class Plan {
   /// A new entry for this row. Requires: it has none yet, or one that was only `seen`, which no longer
   /// counts.
   Planned<Row>& touch(const Slot<Row>& slot) {
-    Planned<Row>& entry = add(&slot);
-    slot.mark = std::uint64_t{epoch_} << 32U | (entries.size() - 1);
+    const std::size_t number = entries.size();
+    Planned<Row>& entry = add(number, &slot);
+    slot.mark = std::uint64_t{epoch_} << 32U | number;
     return entry;
   }
 
-  /// An entry for a row that is not in the table yet, or for this one.
-  Planned<Row>& add(const Slot<Row>* slot = nullptr) {
-    if (entries.size() > std::numeric_limits<std::uint32_t>::max()) {
-      throw std::length_error("keyfold: one write may touch at most 2^32 rows");
-    }
-    return entries.emplace_back(slot);
-  }
+  /// An entry for a row that is not in the table yet.
+  Planned<Row>& add() { return add(entries.size(), nullptr); }
 
   // Whole changes, for writes that are not made of clauses. Each counts as one source row.
 
@@ -216,11 +212,12 @@ class Plan {
   /// branch that a processor would have to guess for each row, and neither has this.
   void set_out() {
     using Entry = LogEntry<Row>;
-    if (steps_.size() < entries.size()) steps_.resize(entries.size());
+    const std::size_t size = entries.size();
+    if (steps_.size() < size) steps_.resize(size);
     std::size_t front = 0;
-    std::size_t back = entries.size();
+    std::size_t back = size;
     std::size_t place = 0;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
+    for (std::size_t i = 0; i < size; ++i) {
       Planned<Row>& entry = entries[i];
       const std::size_t image = entry.outcome >= Outcome::update ? 1U : 0U;
       const std::size_t arrival = entry.arrives_at_key() ? 1U : 0U;
@@ -238,14 +235,15 @@ class Plan {
     if (place > std::numeric_limits<std::uint32_t>::max())
       throw std::length_error("keyfold: one write may move at most 32 GiB to history");
     placed_ = front;
-    others_ = entries.size() - back;
+    first_other_ = back;
+    end_ = size;
   }
 
   /// The entries that need a slot, in order. Requires: set_out().
-  SomePlanned<Row> placed() noexcept { return {entries.data(), std::span(steps_).first(placed_)}; }
+  SomePlanned<Row> placed() noexcept { return {entries.data(), std::span(steps_.data(), placed_)}; }
   /// The other entries that change something, in reverse order. Requires: set_out().
   SomePlanned<Row> others() noexcept {
-    return {entries.data(), std::span(steps_).subspan(entries.size() - others_, others_)};
+    return {entries.data(), std::span(steps_.data() + first_other_, end_ - first_other_)};
   }
 
   /// Whether each source row is counted once: an identity of every write that matches by key.
@@ -265,11 +263,18 @@ class Plan {
  private:
   static constexpr std::size_t most_kept = std::size_t{256} * 1024;  // bytes
 
+  Planned<Row>& add(std::size_t number, const Slot<Row>* slot) {
+    if (number > std::numeric_limits<std::uint32_t>::max())
+      throw std::length_error("keyfold: one write may touch at most 2^32 rows");
+    return entries.emplace_back(slot);
+  }
+
   std::uint32_t epoch_;
   // Numbers of entries: those of placed() from the front, the others from the back.
   std::vector<std::uint32_t>& steps_;
   std::size_t placed_ = 0;
-  std::size_t others_ = 0;
+  std::size_t first_other_ = 0;
+  std::size_t end_ = 0;
 };
 
 template <class Row>
