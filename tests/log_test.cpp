@@ -270,7 +270,9 @@ TEST_CASE("the changes of a block are those that were added, with a change of ke
   const keyfold::detail::CommitLog<Plain> log(
       keyfold::detail::key_functions<keyfold::detail::Parts<&Plain::get>, Plain>,
       *std::pmr::new_delete_resource());
-  const keyfold::detail::CommitRecord<Plain> record{.version = 2, .block = std::move(block)};
+  keyfold::detail::CommitRecord<Plain> record;
+  record.version = 2;
+  record.block = std::move(block);
   const auto changes = keyfold::detail::changes_of(log, record);
   using Pair = std::pair<std::optional<int>, std::optional<int>>;
   std::vector<Pair> seen;

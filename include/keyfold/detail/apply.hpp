@@ -48,59 +48,28 @@ class Applier {
   Applier(const Applier&) = delete;
   Applier& operator=(const Applier&) = delete;
   ~Applier() {
-    if (published_) return;
-    for (const Entry& entry : plan_.entries) {
-      if (entry.fresh != nullptr) core_.rows.erase(core_.rows.iterator_to(*entry.fresh));
-    }
-    if (made_ != nullptr) core_.log->records.pop_back();
-    for (const Numbered& numbered : numbered_) {
-      if (numbered.added) core_.applied.erase(numbered.app);
-    }
+    if (!published_) undo();
   }
 
-  void stage(CommitNote&& note) {
-    const PlanCounts& counts = plan_.counts;
+  [[gnu::always_inline]] void stage(CommitNote&& note) {
     if (!note.once.empty()) number_apps(note.once);
     fetch_ahead();
-    record(note, LogBlock<Row>(core_.log->arena, counts.arrivals, counts.images));
-    core_.keys.reserve(counts.arrivals, [this](auto visit) {
-      plan_.placed().for_each([&](const Entry& entry) {
-        if (entry.arrives_at_key()) visit(entry.hash);
-      });
-    });
-    core_.graves.reserve(counts.departures, [this](auto visit) {
-      for (const Entry& entry : plan_.entries) {
-        if (entry.leaves_key()) visit(plan_.hash_before(entry));
-      }
-    });
+    record(std::move(note));
+    make_room();
     plan_.placed().for_each(
         [this](Entry& entry) { entry.fresh = detail::add_slot(core_, std::move(*entry.after)); });
     if (core_.journal != nullptr) core_.journal->commit(*made_, note.once, plan_);
   }
 
-  void publish() noexcept {
+  [[gnu::always_inline]] void publish() noexcept {
     published_ = true;
     for (const Numbered& numbered : numbered_) numbered.app->second = numbered.number;
-    const auto placed = plan_.placed();
-    for (std::size_t i = 0; i < placed.size(); ++i) {
-      if (i + prefetch_distance < placed.size()) core_.keys.prefetch(placed[i + prefetch_distance].hash);
-      Entry& entry = placed[i];
-      if (entry.outcome == Outcome::insert) {
-        arrive(entry, entry.log_place, LogKind::insert, core_.next_order++);
-      } else {
-        replace(entry);
-      }
+    if (plan_.entries.size() == 1) {
+      carry_out(plan_.entries.front());
+    } else {
+      carry_out_all();
     }
-    const auto others = plan_.others();
-    for (std::size_t i = 0; i < others.size(); ++i) {
-      if (i + 2 * prefetch_distance < others.size())
-        detail::prefetch_object(*others[i + 2 * prefetch_distance].slot);
-      if (i + prefetch_distance < others.size())
-        detail::prefetch_to_write(others[i + prefetch_distance].slot->newest);
-      Entry& entry = others[i];
-      entry.outcome == Outcome::update ? update_in_place(entry) : leave(entry, LogKind::erase);
-    }
-    block().close({plan_.counts.arrivals, plan_.counts.images});
+    made_->block.close({plan_.counts.arrivals, plan_.counts.images});
     for (const KeyTurn<Row>& turn : plan_.turns) {
       if (turn.frees_key != nullptr) turn.arrived->older = plan_.turns[turn.frees_key->turn - 1].left;
     }
@@ -112,13 +81,6 @@ class Applier {
  private:
   static constexpr std::size_t prefetch_distance = 8;
 
-  // What few rows need of memory may come in while the clock is read.
-  void fetch_ahead() noexcept {
-    const auto others = plan_.others();
-    for (std::size_t i = 0; i < std::min(others.size(), prefetch_distance); ++i)
-      detail::prefetch_to_write(others[i].slot->newest);
-  }
-
   /// An application whose last number this commit sets.
   struct Numbered {
     typename decltype(CoreType::applied)::iterator app;
@@ -126,7 +88,17 @@ class Applier {
     std::uint64_t number;
   };
 
-  void number_apps(const std::vector<AppNumber>& once) {
+  [[gnu::noinline]] void undo() noexcept {
+    for (const Entry& entry : plan_.entries) {
+      if (entry.fresh != nullptr) core_.rows.erase(core_.rows.iterator_to(*entry.fresh));
+    }
+    if (made_ != nullptr) core_.log->records.pop_back();
+    for (const Numbered& numbered : numbered_) {
+      if (numbered.added) core_.applied.erase(numbered.app);
+    }
+  }
+
+  [[gnu::noinline]] void number_apps(const std::vector<AppNumber>& once) {
     numbered_.reserve(once.size());
     for (const AppNumber& next : once) {
       const auto [app, added] = core_.applied.try_emplace(next.app, 0);
@@ -134,7 +106,14 @@ class Applier {
     }
   }
 
-  void record(CommitNote& note, LogBlock<Row>&& block) {
+  // What few rows need of memory may come in while the clock is read.
+  void fetch_ahead() noexcept {
+    const auto others = plan_.others();
+    for (std::size_t i = 0; i < std::min(others.size(), prefetch_distance); ++i)
+      detail::prefetch_to_write(others[i].slot->newest);
+  }
+
+  [[gnu::always_inline]] void record(CommitNote&& note) {
     auto& records = core_.log->records;
     Timestamp time = note.timestamp ? *note.timestamp : core_.options.clock();
     Version version = 1;
@@ -143,13 +122,57 @@ class Applier {
       time = std::max(time, detail::tick_after(last.timestamp));
       version = last.version + 1;
     }
-    made_ = &records.emplace_back(CommitRecord<Row>{.version = version,
-                                                    .timestamp = time,
-                                                    .operation = note.operation,
-                                                    .parameters = std::move(note.parameters),
-                                                    .metadata = std::move(note.metadata),
-                                                    .metrics = plan_.metrics,
-                                                    .block = std::move(block)});
+    made_ = &records.emplace_back(version, time, std::move(note), plan_.metrics, core_.log->arena,
+                                  EntryCounts{plan_.counts.arrivals, plan_.counts.images});
+  }
+
+  void make_room() {
+    const PlanCounts& counts = plan_.counts;
+    core_.keys.reserve(counts.arrivals, [this](auto visit) {
+      plan_.placed().for_each([&](const Entry& entry) {
+        if (entry.arrives_at_key()) visit(entry.hash);
+      });
+    });
+    core_.graves.reserve(counts.departures, [this](auto visit) {
+      for (const Entry& entry : plan_.entries) {
+        if (entry.leaves_key()) visit(plan_.hash_before(entry));
+      }
+    });
+  }
+
+  void carry_out(Entry& entry) noexcept {
+    if (entry.needs_slot()) {
+      place(entry);
+    } else if (entry.outcome == Outcome::update) {
+      update_in_place(entry);
+    } else if (entry.outcome == Outcome::erase) {
+      leave(entry, LogKind::erase);
+    }
+  }
+
+  void carry_out_all() noexcept {
+    const auto placed = plan_.placed();
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+      if (i + prefetch_distance < placed.size()) core_.keys.prefetch(placed[i + prefetch_distance].hash);
+      place(placed[i]);
+    }
+    const auto others = plan_.others();
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      if (i + 2 * prefetch_distance < others.size())
+        detail::prefetch_object(*others[i + 2 * prefetch_distance].slot);
+      if (i + prefetch_distance < others.size())
+        detail::prefetch_to_write(others[i + prefetch_distance].slot->newest);
+      Entry& entry = others[i];
+      entry.outcome == Outcome::update ? update_in_place(entry) : leave(entry, LogKind::erase);
+    }
+  }
+
+  void place(Entry& entry) noexcept {
+    if (entry.outcome == Outcome::insert) {
+      arrive(entry, entry.log_place, LogKind::insert, core_.next_order++);
+    } else {
+      replace(entry);
+    }
   }
 
   LogBlock<Row>& block() noexcept { return made_->block; }
@@ -163,7 +186,7 @@ class Applier {
   }
 
   // The row goes on in another slot, at the same place in the order of rows.
-  void replace(Entry& entry) noexcept {
+  [[gnu::noinline]] void replace(Entry& entry) noexcept {
     const Slot<Row>& fresh = *entry.fresh;
     const std::uint64_t order = entry.slot->order;
     if constexpr (!CoreType::ordered) {
@@ -191,7 +214,7 @@ class Applier {
     if (grave != nullptr) core_.graves.erase(entry.hash, grave);
   }
 
-  void leave(Entry& entry, LogKind kind) noexcept {
+  [[gnu::noinline]] void leave(Entry& entry, LogKind kind) noexcept {
     const std::uint64_t order = entry.slot->order;
     const std::uint64_t hash = plan_.hash_before(entry);
     core_.keys.erase(hash, entry.slot);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <keyfold/change.hpp>
+#include <keyfold/detail/commit_note.hpp>
 #include <keyfold/detail/log.hpp>
 #include <keyfold/detail/node_pool.hpp>
 #include <keyfold/detail/packed_metrics.hpp>
@@ -17,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace keyfold::detail {
@@ -24,6 +26,17 @@ namespace keyfold::detail {
 /// A commit as the log keeps it.
 template <class Row>
 struct CommitRecord {
+  CommitRecord() = default;
+  CommitRecord(Version own_version, Timestamp time, CommitNote&& note, const Metrics& counts, Arena& arena,
+               const EntryCounts& entries)
+      : version(own_version),
+        timestamp(time),
+        operation(note.operation),
+        parameters(std::move(note.parameters)),
+        metadata(std::move(note.metadata)),
+        metrics(counts),
+        block(arena, entries.bare, entries.images) {}
+
   Version version = 0;
   Timestamp timestamp{};
   std::string_view operation{};  // static storage, or in the log's `operations`

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 
 namespace keyfold::detail {
@@ -32,19 +31,23 @@ class PackedMetrics {
   /// Throws std::bad_alloc.
   PackedMetrics(const Metrics& metrics) {  // NOLINT(google-explicit-constructor): it stands for them
     std::size_t bits = 0;
-    for (const auto field : metric_fields) bits |= metrics.*field;
-    if (bits > std::numeric_limits<std::uint8_t>::max()) {
-      large_ = std::make_unique<const Metrics>(metrics);
-    } else {
-      for (std::size_t i = 0; i < metric_fields.size(); ++i)
-        small_[i] = static_cast<std::uint8_t>(metrics.*metric_fields[i]);
+    for (std::size_t i = metric_fields.size(); i > 0; --i) {
+      const std::size_t count = metrics.*metric_fields[i - 1];
+      bits |= count;
+      if (i > first_high) {
+        high_ = high_ << 8U | static_cast<std::uint32_t>(count);
+      } else {
+        low_ = low_ << 8U | count;
+      }
     }
+    if (bits > 0xFF) large_ = std::make_unique<const Metrics>(metrics);
   }
 
   Metrics get() const noexcept {
     if (large_ != nullptr) return *large_;
     Metrics metrics;
-    for (std::size_t i = 0; i < metric_fields.size(); ++i) metrics.*metric_fields[i] = small_[i];
+    for (std::size_t i = 0; i < metric_fields.size(); ++i)
+      metrics.*metric_fields[i] = (i < first_high ? low_ >> 8U * i : high_ >> 8U * (i - first_high)) & 0xFFU;
     return metrics;
   }
 
@@ -52,8 +55,11 @@ class PackedMetrics {
   std::size_t bytes() const noexcept { return large_ != nullptr ? sizeof(Metrics) : 0; }
 
  private:
-  std::unique_ptr<const Metrics> large_;  // if a count is too large for `small_`
-  std::array<std::uint8_t, metric_fields.size()> small_{};
+  static constexpr std::size_t first_high = 8;
+
+  std::unique_ptr<const Metrics> large_;  // if a count is too large for a byte
+  std::uint64_t low_ = 0;                 // the first counts, from the lowest byte up
+  std::uint32_t high_ = 0;                // the others
 };
 
 }  // namespace keyfold::detail

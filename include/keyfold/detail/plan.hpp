@@ -214,26 +214,29 @@ class Plan {
     using Entry = LogEntry<Row>;
     const std::size_t size = entries.size();
     if (steps_.size() < size) steps_.resize(size);
+    std::uint32_t* const steps = steps_.data();
+    Planned<Row>* entry = entries.data();
+    PlanCounts sum;
     std::size_t front = 0;
     std::size_t back = size;
     std::size_t place = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-      Planned<Row>& entry = entries[i];
-      const std::size_t image = entry.outcome >= Outcome::update ? 1U : 0U;
-      const std::size_t arrival = entry.arrives_at_key() ? 1U : 0U;
-      const std::size_t slot = entry.needs_slot() ? 1U : 0U;
-      entry.log_place = static_cast<std::uint32_t>(place);
+    for (std::size_t i = 0; i < size; ++i, ++entry) {
+      const std::size_t image = entry->outcome >= Outcome::update ? 1U : 0U;
+      const std::size_t arrival = entry->arrives_at_key() ? 1U : 0U;
+      const std::size_t slot = entry->needs_slot() ? 1U : 0U;
+      entry->log_place = static_cast<std::uint32_t>(place);
       place += image * Entry::image_size / Entry::alignment + arrival * Entry::bare_size / Entry::alignment;
-      counts.images += image;
-      counts.arrivals += arrival;
-      counts.departures += entry.leaves_key() ? 1U : 0U;
-      steps_[front] = static_cast<std::uint32_t>(i);
+      sum.images += image;
+      sum.arrivals += arrival;
+      sum.departures += entry->leaves_key() ? 1U : 0U;
+      steps[front] = static_cast<std::uint32_t>(i);
       front += slot;
-      steps_[back - 1] = static_cast<std::uint32_t>(i);
+      steps[back - 1] = static_cast<std::uint32_t>(i);
       back -= image & ~slot;
     }
     if (place > std::numeric_limits<std::uint32_t>::max())
       throw std::length_error("keyfold: one write may move at most 32 GiB to history");
+    counts = sum;
     placed_ = front;
     first_other_ = back;
     end_ = size;
