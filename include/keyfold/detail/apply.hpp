@@ -126,8 +126,14 @@ class Applier {
                                   EntryCounts{plan_.counts.arrivals, plan_.counts.images});
   }
 
-  void make_room() {
+  [[gnu::always_inline]] void make_room() {
     const PlanCounts& counts = plan_.counts;
+    if (plan_.entries.size() == 1) {
+      const Entry& entry = plan_.entries.front();
+      if (entry.arrives_at_key()) core_.keys.reserve_one(entry.hash);
+      if (entry.leaves_key()) core_.graves.reserve_one(plan_.hash_before(entry));
+      return;
+    }
     core_.keys.reserve(counts.arrivals, [this](auto visit) {
       plan_.placed().for_each([&](const Entry& entry) {
         if (entry.arrives_at_key()) visit(entry.hash);
@@ -257,10 +263,11 @@ void publish_sequences(CoreType& core, Plan<typename CoreType::RowType>& plan) n
 /// Exception safety: strong. Complexity: O(entries) on average, and what the secondary indexes cost.
 template <class CoreType>
 bool apply(CoreType& core, Plan<typename CoreType::RowType>& plan, CommitNote&& note) {
-  const bool says_something =
-      note.metadata || !note.once.empty() || note.timestamp || core.options.record_empty_commits;
   if (plan.sequences != nullptr) plan.sequences->stage(core.sequences);
-  if (plan.metrics.affected() == 0 && !says_something) {
+  const auto says_something = [&] {
+    return note.metadata || !note.once.empty() || note.timestamp || core.options.record_empty_commits;
+  };
+  if (plan.metrics.affected() == 0 && !says_something()) {
     if (plan.sequences != nullptr && core.journal != nullptr) core.journal->remember(*plan.sequences);
     detail::publish_sequences(core, plan);
     return false;

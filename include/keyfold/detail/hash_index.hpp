@@ -73,7 +73,6 @@ class HashIndex {
   template <class ForEachHash>
   void reserve(std::size_t count, ForEachHash for_each_hash) {
     if (count == 0) return;
-    if (count == 1) return for_each_hash([this](std::uint64_t hash) { reserve_one(hash); });
     presize(count);
     do {
       crowded_.clear();

@@ -7,6 +7,7 @@
 #include <keyfold/detail/sequence_state.hpp>
 #include <keyfold/metrics.hpp>
 
+#include <array>
 #include <cassert>
 #include <cstdint>
 #include <limits>
@@ -27,6 +28,14 @@ enum class Outcome : std::uint8_t {
   update,
   erase
 };
+
+/// What an outcome means, as numbers to count with: of comparisons a compiler may make branches.
+struct OutcomeBits {
+  std::uint8_t image;
+  std::uint8_t insert;
+  std::uint8_t erase;
+};
+inline constexpr std::array<OutcomeBits, 5> bits_of{{{0, 0, 0}, {0, 0, 0}, {0, 1, 0}, {1, 0, 0}, {1, 0, 1}}};
 
 /// What a write will do to one row.
 template <class Row>
@@ -153,7 +162,7 @@ class Plan {
 
   // Whole changes, for writes that are not made of clauses. Each counts as one source row.
 
-  void insert(Holder<Row> row, Position position) {
+  void insert(Holder<Row>&& row, Position position) {
     Planned<Row>& entry = add();
     entry.after = std::move(row);
     entry.outcome = Outcome::insert;
@@ -161,7 +170,7 @@ class Plan {
     ++metrics.source_rows;
     ++metrics.inserted;
   }
-  void update(const Slot<Row>& slot, Holder<Row> row, Position position) {
+  void update(const Slot<Row>& slot, Holder<Row>&& row, Position position) {
     Planned<Row>& entry = touch(slot);
     entry.after = std::move(row);
     entry.outcome = Outcome::update;
@@ -214,39 +223,37 @@ class Plan {
     using Entry = LogEntry<Row>;
     const std::size_t size = entries.size();
     if (steps_.size() < size) steps_.resize(size);
-    std::uint32_t* const steps = steps_.data();
-    Planned<Row>* entry = entries.data();
-    PlanCounts sum;
+    if (size == 1) return set_out_one(entries.front());
     std::size_t front = 0;
     std::size_t back = size;
     std::size_t place = 0;
-    for (std::size_t i = 0; i < size; ++i, ++entry) {
-      const std::size_t image = entry->outcome >= Outcome::update ? 1U : 0U;
-      const std::size_t arrival = entry->arrives_at_key() ? 1U : 0U;
-      const std::size_t slot = entry->needs_slot() ? 1U : 0U;
-      entry->log_place = static_cast<std::uint32_t>(place);
-      place += image * Entry::image_size / Entry::alignment + arrival * Entry::bare_size / Entry::alignment;
-      sum.images += image;
-      sum.arrivals += arrival;
-      sum.departures += entry->leaves_key() ? 1U : 0U;
-      steps[front] = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < size; ++i) {
+      Planned<Row>& entry = entries[i];
+      const OutcomeBits& bits = bits_of[static_cast<std::size_t>(entry.outcome)];
+      const std::size_t image = bits.image;
+      const std::size_t arrival = bits.insert | entry.rekeyed;
+      const std::size_t slot = arrival | entry.relinked;
+      entry.log_place = static_cast<std::uint32_t>(place);
+      place += image * (Entry::image_size / Entry::alignment) + arrival * (Entry::bare_size / Entry::alignment);
+      counts.images += image;
+      counts.arrivals += arrival;
+      counts.departures += bits.erase | entry.rekeyed;
+      steps_[front] = static_cast<std::uint32_t>(i);
       front += slot;
-      steps[back - 1] = static_cast<std::uint32_t>(i);
+      steps_[back - 1] = static_cast<std::uint32_t>(i);
       back -= image & ~slot;
     }
     if (place > std::numeric_limits<std::uint32_t>::max())
       throw std::length_error("keyfold: one write may move at most 32 GiB to history");
-    counts = sum;
     placed_ = front;
     first_other_ = back;
-    end_ = size;
   }
 
   /// The entries that need a slot, in order. Requires: set_out().
   SomePlanned<Row> placed() noexcept { return {entries.data(), std::span(steps_.data(), placed_)}; }
   /// The other entries that change something, in reverse order. Requires: set_out().
   SomePlanned<Row> others() noexcept {
-    return {entries.data(), std::span(steps_.data() + first_other_, end_ - first_other_)};
+    return {entries.data(), std::span(steps_).first(entries.size()).subspan(first_other_)};
   }
 
   /// Whether each source row is counted once: an identity of every write that matches by key.
@@ -266,6 +273,18 @@ class Plan {
  private:
   static constexpr std::size_t most_kept = std::size_t{256} * 1024;  // bytes
 
+  void set_out_one(Planned<Row>& entry) noexcept {
+    const bool changes = entry.outcome >= Outcome::insert;
+    const bool slot = entry.needs_slot();
+    counts.images = entry.outcome >= Outcome::update ? 1 : 0;
+    counts.arrivals = entry.arrives_at_key() ? 1 : 0;
+    counts.departures = entry.leaves_key() ? 1 : 0;
+    entry.log_place = 0;
+    steps_.front() = 0;
+    placed_ = slot ? 1 : 0;
+    first_other_ = changes && !slot ? 0 : 1;
+  }
+
   Planned<Row>& add(std::size_t number, const Slot<Row>* slot) {
     if (number > std::numeric_limits<std::uint32_t>::max())
       throw std::length_error("keyfold: one write may touch at most 2^32 rows");
@@ -277,7 +296,6 @@ class Plan {
   std::vector<std::uint32_t>& steps_;
   std::size_t placed_ = 0;
   std::size_t first_other_ = 0;
-  std::size_t end_ = 0;
 };
 
 template <class Row>
