@@ -106,7 +106,7 @@ class CommitLog {
 
   const KeyFunctions<Row>& key;
   Arena arena;
-  std::shared_ptr<TableReaders> readers;  // of a table that is shared, else null
+  std::shared_ptr<TableReaders> readers;                       // of a table that is shared, else null
   std::vector<std::shared_ptr<const std::string>> operations;  // where those of loaded commits are stored
   NodePool record_pool;
   std::deque<Record, PoolAllocator<Record>>

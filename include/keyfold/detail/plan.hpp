@@ -234,7 +234,8 @@ class Plan {
       const std::size_t arrival = bits.insert | entry.rekeyed;
       const std::size_t slot = arrival | entry.relinked;
       entry.log_place = static_cast<std::uint32_t>(place);
-      place += image * (Entry::image_size / Entry::alignment) + arrival * (Entry::bare_size / Entry::alignment);
+      place +=
+          image * (Entry::image_size / Entry::alignment) + arrival * (Entry::bare_size / Entry::alignment);
       counts.images += image;
       counts.arrivals += arrival;
       counts.departures += bits.erase | entry.rekeyed;

@@ -45,9 +45,7 @@ class SharedText {
   const std::string* operator->() const noexcept { return &**this; }
 
   /// Bytes of the text and what counts its users; none for one that is never destroyed.
-  std::size_t bytes() const noexcept {
-    return is_counted() ? sizeof(Shared) + shared().text.capacity() : 0;
-  }
+  std::size_t bytes() const noexcept { return is_counted() ? sizeof(Shared) + shared().text.capacity() : 0; }
 
  private:
   static constexpr std::uintptr_t counted = 1;
