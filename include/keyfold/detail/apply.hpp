@@ -53,7 +53,6 @@ class Applier {
 
   [[gnu::always_inline]] void stage(CommitNote&& note) {
     if (!note.once.empty()) number_apps(note.once);
-    fetch_ahead();
     record(std::move(note));
     make_room();
     plan_.placed().for_each(
@@ -104,13 +103,6 @@ class Applier {
       const auto [app, added] = core_.applied.try_emplace(next.app, 0);
       numbered_.push_back({app, added, next.number});
     }
-  }
-
-  // What few rows need of memory may come in while the clock is read.
-  void fetch_ahead() noexcept {
-    const auto others = plan_.others();
-    for (std::size_t i = 0; i < std::min(others.size(), prefetch_distance); ++i)
-      detail::prefetch_to_write(others[i].slot->newest);
   }
 
   [[gnu::always_inline]] void record(CommitNote&& note) {
