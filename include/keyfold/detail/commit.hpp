@@ -14,6 +14,15 @@
 /// A write to a table, from the plan to the last subscriber.
 namespace keyfold::detail {
 
+template <class CoreType>
+[[gnu::noinline]] void tell_all(CoreType& core, std::vector<std::exception_ptr>& errors) noexcept {
+  const auto subscribers = core.subscribers;  // a callback may do anything to the table
+  const auto commit_of = [&](Version version) {
+    return Commit<typename CoreType::RowType>(*core.log, *core.log->find(version));
+  };
+  subscribers->tell(commit_of, [&] { return core.version(); }, errors);
+}
+
 /// Tells subscribers of commits they have not heard of yet; then old versions may go.
 template <class CoreType>
 void tell_subscribers(CoreType& core, std::vector<std::exception_ptr>& errors) noexcept {
@@ -21,11 +30,7 @@ void tell_subscribers(CoreType& core, std::vector<std::exception_ptr>& errors) n
   if (core.subscribers->empty()) {
     core.subscribers->skip_to(core.version());
   } else {
-    const auto subscribers = core.subscribers;  // a callback may do anything to the table
-    const auto commit_of = [&](Version version) {
-      return Commit<typename CoreType::RowType>(*core.log, *core.log->find(version));
-    };
-    subscribers->tell(commit_of, [&] { return core.version(); }, errors);
+    detail::tell_all(core, errors);
   }
   if (core.retain != nullptr) core.retain(core);
 }

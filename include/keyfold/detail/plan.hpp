@@ -286,7 +286,7 @@ class Plan {
     first_other_ = changes && !slot ? 0 : 1;
   }
 
-  Planned<Row>& add(std::size_t number, const Slot<Row>* slot) {
+  [[gnu::always_inline]] Planned<Row>& add(std::size_t number, const Slot<Row>* slot) {
     if (number > std::numeric_limits<std::uint32_t>::max())
       throw std::length_error("keyfold: one write may touch at most 2^32 rows");
     return entries.emplace_back(slot);
