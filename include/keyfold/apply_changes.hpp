@@ -9,7 +9,6 @@
 #include <keyfold/merge.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>

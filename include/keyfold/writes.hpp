@@ -14,7 +14,6 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
 #include <ranges>
 #include <string>
 #include <string_view>

@@ -6,7 +6,6 @@
 #include <keyfold/memory.hpp>
 
 #include <cstddef>
-#include <string>
 #include <tuple>
 #include <utility>
 

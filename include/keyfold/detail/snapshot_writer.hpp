@@ -8,11 +8,9 @@
 #include <keyfold/detail/sequence_writer.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 

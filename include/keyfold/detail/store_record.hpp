@@ -10,7 +10,6 @@
 #include <keyfold/detail/validate.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
