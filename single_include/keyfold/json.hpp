@@ -22,8 +22,8 @@
 #include <type_traits>
 #include <utility>
 
-/// Change events as Debezium writes them, as a feed for apply_changes(). Needs no JSON library: json.hpp
-/// reads and writes such messages, or another reader makes envelopes of them. See docs/debezium.md.
+/// Change events as Debezium writes them, as a feed for apply_changes(). Needs no JSON library: json.hpp reads
+/// and writes such messages, or another reader makes envelopes of them. See docs/debezium.md.
 namespace keyfold::debezium {
 
 /// An envelope. Any type with members `op` (a character or text), `before` and `after` (optionals or

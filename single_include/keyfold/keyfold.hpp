@@ -10537,13 +10537,13 @@ class MergePlanner : MergeActions<CoreType> {
 
   void run(typename Traits::Range& range) {
     plan_.entries.reserve(detail::rows_to_expect<Declared, Source>(range));
-    if constexpr (is_one_row<typename Traits::Range>) {
+    if constexpr (!std::same_as<std::remove_cvref_t<decltype(rule_.policy())>, NoPolicy>) {
+      take_survivors(range);
+    } else if constexpr (is_one_row<typename Traits::Range>) {
       take_one(std::addressof(range.front()), 0);
-    } else if constexpr (std::same_as<std::remove_cvref_t<decltype(rule_.policy())>, NoPolicy>) {
+    } else {
       detail::for_each_block<Declared, Source>(
           range, [this](std::span<const Pointer> rows, Position first) { take_block(rows, first); });
-    } else {
-      take_survivors(range);
     }
     if constexpr (Rule::template has_clause<ClauseKind::not_matched_by_source>) visit_unmatched_targets();
     assert(!Key::by_key || plan_.source_rows_add_up());

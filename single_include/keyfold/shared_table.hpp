@@ -536,10 +536,10 @@ constexpr void check_shared_callback() {
       "keyfold: read() takes a callable with a const Table&, write() one with the Table& or Store&");
   if constexpr (std::is_invocable_v<Callback, Argument>) {
     using Result = std::invoke_result_t<Callback, Argument>;
-    static_assert(
-        !std::is_reference_v<Result> && !std::is_pointer_v<Result> && !std::is_base_of_v<ViewBase, Result>,
-        "keyfold: what read() or write() returns must not refer to the table, which others may "
-        "change by then; return a copy of the row or of the rows");
+    static_assert(!std::is_reference_v<Result> && !std::is_pointer_v<Result> &&
+                      !std::is_base_of_v<ViewBase, Result>,
+                  "keyfold: what read() or write() returns must not refer to the table, which others may "
+                  "change by then; return a copy of the row or of the rows");
   }
 }
 

@@ -10,6 +10,7 @@
 #include <keyfold/detail/table_readers.hpp>
 #include <keyfold/error.hpp>
 #include <keyfold/fwd.hpp>
+#include <keyfold/metrics.hpp>
 
 #include <algorithm>
 #include <deque>
