@@ -53,7 +53,7 @@ class Applier {
 
   [[gnu::always_inline]] void stage(CommitNote&& note) {
     if (!note.once.empty()) number_apps(note.once);
-    record(std::move(note));
+    record(note);
     make_room();
     plan_.placed().for_each(
         [this](Entry& entry) { entry.fresh = detail::add_slot(core_, std::move(*entry.after)); });
@@ -105,7 +105,7 @@ class Applier {
     }
   }
 
-  [[gnu::always_inline]] void record(CommitNote&& note) {
+  [[gnu::always_inline]] void record(CommitNote& note) {
     auto& records = core_.log->records;
     Timestamp time = note.timestamp ? *note.timestamp : core_.options.clock();
     Version version = 1;
@@ -114,7 +114,7 @@ class Applier {
       time = std::max(time, detail::tick_after(last.timestamp));
       version = last.version + 1;
     }
-    made_ = &records.emplace_back(version, time, std::move(note), plan_.metrics, core_.log->arena,
+    made_ = &records.emplace_back(version, time, note, plan_.metrics, core_.log->arena,
                                   EntryCounts{plan_.counts.arrivals, plan_.counts.images});
   }
 

@@ -28,7 +28,8 @@ namespace keyfold::detail {
 template <class Row>
 struct CommitRecord {
   CommitRecord() = default;
-  CommitRecord(Version own_version, Timestamp time, CommitNote&& note, const Metrics& counts, Arena& arena,
+  /// Takes the texts of the note. Throws std::bad_alloc.
+  CommitRecord(Version own_version, Timestamp time, CommitNote& note, const Metrics& counts, Arena& arena,
                const EntryCounts& entries)
       : version(own_version),
         timestamp(time),
