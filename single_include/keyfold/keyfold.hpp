@@ -4239,7 +4239,7 @@ namespace keyfold::detail {
 template <class Row>
 struct CommitRecord {
   CommitRecord() = default;
-  /// Takes the texts of the note. Throws std::bad_alloc.
+  /// Takes the texts of the note. Throws std::bad_alloc, and what the memory resource of the arena throws.
   CommitRecord(Version own_version, Timestamp time, CommitNote& note, const Metrics& counts, Arena& arena,
                const EntryCounts& entries)
       : version(own_version),
