@@ -242,10 +242,33 @@ def rows_at(core, version):
         yield row
 
 
-def counts(metrics):
+def numbers_in(metrics):
+    return [(field.name, int(metrics[field])) for field in metrics.type.unqualified().fields()]
+
+
+def unpacked(metrics):
+    # The numbers in a PackedMetrics: each in a byte, or all of them elsewhere.
+    kind = metrics['large_'].type.strip_typedefs().template_argument(0).unqualified()
+    large = pointee(metrics['large_'], kind)
+    if large is not None:
+        return numbers_in(large)
+    packed = int(metrics['low_']) | int(metrics['high_']) << 64
+    return [(field.name, packed >> 8 * place & 255) for place, field in enumerate(kind.fields())]
+
+
+def counts(numbers):
     # The two parts of `updated` and `deleted` that are left out are the rest of them.
-    fields = ((field.name, int(metrics[field])) for field in metrics.type.unqualified().fields())
-    return ' '.join('%s=%d' % field for field in fields if field[1] and not field[0].startswith('matched_'))
+    return ' '.join('%s=%d' % number for number in numbers if number[1] and not number[0].startswith('matched_'))
+
+
+def shared_text(shared):
+    # The string of a SharedText, or None.
+    address = int(shared['at_'])
+    if address == 0:
+        return None
+    kind = gdb.lookup_type('keyfold::detail::SharedText::Shared')
+    counted = gdb.Value(address & ~1).cast(kind.pointer()).dereference()['text']
+    return counted if address & 1 else gdb.Value(address).cast(counted.type.pointer()).dereference()
 
 
 def text(value):
@@ -288,7 +311,7 @@ def time_text(timestamp):
 
 def commit_text(record):
     operation = text(record['operation']).strip('"')
-    return ('version %d %s %s' % (int(record['version']), operation, counts(record['metrics']))).rstrip()
+    return ('version %d %s %s' % (int(record['version']), operation, counts(unpacked(record['metrics'])))).rstrip()
 
 
 def plural(count, noun):
@@ -366,12 +389,10 @@ class Commit(Printer):
 
     def children(self):
         yield 'timestamp', time_text(self.record['timestamp'])
-        parameters = pointee(self.record['parameters'], self.record['parameters'].type.template_argument(0))
-        if parameters is not None:
-            yield 'parameters', parameters
-        metadata = optional(self.record['metadata'])
-        if metadata is not None:
-            yield 'metadata', metadata
+        for name in 'parameters', 'metadata':
+            words = shared_text(self.record[name])
+            if words is not None:
+                yield name, words
         for index, change in enumerate(log_changes(self.record['block'])):
             yield 'changes[%d]' % index, change
 
@@ -396,14 +417,14 @@ class ChangeSet(Range):
 
 class Metrics(Printer):
     def to_string(self):
-        return 'keyfold::Metrics ' + (counts(self.value) or 'of nothing')
+        return 'keyfold::Metrics ' + (counts(numbers_in(self.value)) or 'of nothing')
 
 
 class MergeResult(Printer):
     def to_string(self):
         written = self.value['written_']
         made = 'version %d' % int(written['version']) if written['committed'] else 'no new version'
-        return ('keyfold::MergeResult: %s %s' % (made, counts(written['metrics']))).rstrip()
+        return ('keyfold::MergeResult: %s %s' % (made, counts(numbers_in(written['metrics'])))).rstrip()
 
 
 class RowIterator(Printer):

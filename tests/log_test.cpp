@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -278,7 +280,9 @@ TEST_CASE("the changes of a block are those that were added, with a change of ke
   const keyfold::detail::CommitLog<Plain> log(
       keyfold::detail::key_functions<keyfold::detail::Parts<&Plain::get>, Plain>,
       *std::pmr::new_delete_resource());
-  const keyfold::detail::CommitRecord<Plain> record{.version = 2, .block = std::move(block)};
+  keyfold::detail::CommitRecord<Plain> record;
+  record.version = 2;
+  record.block = std::move(block);
   const auto changes = keyfold::detail::changes_of(log, record);
   using Pair = std::pair<std::optional<int>, std::optional<int>>;
   std::vector<Pair> seen;
@@ -289,4 +293,38 @@ TEST_CASE("the changes of a block are those that were added, with a change of ke
     seen.push_back(pair);
   }
   CHECK(seen == std::vector<Pair>{{1, 10}, {2, 3}, {4, std::nullopt}, {std::nullopt, 5}});
+}
+
+TEST_CASE("a commit of one row costs its record and its entry") {
+  if constexpr (sizeof(void*) == 8) {
+    CHECK(sizeof(keyfold::detail::CommitRecord<Plain>) <= 120);
+  }
+}
+
+TEST_CASE("copies of a shared text are one text, which goes with the last of them") {
+  using keyfold::detail::SharedText;
+  const std::string long_text(100, 'x');
+  SharedText none;
+  CHECK_FALSE(static_cast<bool>(none));
+  CHECK(none.bytes() == 0);
+
+  SharedText first(long_text);
+  const SharedText second = first;
+  CHECK(&*first == &*second);
+  CHECK(first.bytes() >= long_text.size());
+  none = std::move(first);
+  CHECK_FALSE(static_cast<bool>(first));  // NOLINT(bugprone-use-after-move): what is left is none
+  CHECK(*none == long_text);
+  none = second;
+  const SharedText& self = none;
+  none = self;
+  CHECK(*none == long_text);
+  none = SharedText();
+  CHECK(*second == long_text);
+
+  static const std::string lasting = "lasting";
+  const SharedText third = SharedText::lasting(lasting);
+  const SharedText fourth = third;
+  CHECK(&*fourth == &lasting);
+  CHECK(fourth.bytes() == 0);
 }

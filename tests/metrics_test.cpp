@@ -2,7 +2,9 @@
 
 #include <boost/describe/class.hpp>
 
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -56,6 +58,52 @@ constexpr auto rule = kf::merge_rule<Item>()
                           .update(kf::target<&Item::value> = 0);
 
 }  // namespace
+
+TEST_CASE("history counts what its result did, however many rows a commit has") {
+  for (const int rows : {1, 255, 256, 257, 70'000}) {
+    CAPTURE(rows);
+    std::vector<Item> source;
+    for (int id = 0; id < rows; ++id) source.push_back({id, ' ', id});
+    Items items;
+    items.append(source);
+    for (Item& item : source) item.value += item.id % 3 == 0 ? 0 : 1;
+    source.push_back({-1, ' ', 0});
+    items.upsert(source);
+    const auto changed = static_cast<std::size_t>(rows - (rows + 2) / 3);
+    const kf::Metrics wanted{.source_rows = static_cast<std::size_t>(rows) + 1,
+                             .inserted = 1,
+                             .updated = changed,
+                             .unchanged = static_cast<std::size_t>(rows) - changed,
+                             .matched_updated = changed};
+    const Items copy = items;
+    CHECK(items.history()[0].metrics() == kf::Metrics{.source_rows = static_cast<std::size_t>(rows),
+                                                      .inserted = static_cast<std::size_t>(rows)});
+    CHECK(items.history()[1].metrics() == wanted);
+    CHECK(copy.history()[1].metrics() == wanted);
+  }
+}
+
+TEST_CASE("packed metrics keep each count, small or large") {
+  using kf::detail::metric_fields;
+  using kf::detail::PackedMetrics;
+  CHECK(PackedMetrics().get() == kf::Metrics());
+  kf::Metrics all;
+  std::size_t next = 0;
+  for (const auto field : metric_fields) all.*field = 244 + next++;
+  CHECK(PackedMetrics(all).get() == all);
+  CHECK(PackedMetrics(all).bytes() == 0);
+  for (const auto field : metric_fields) {
+    for (const std::size_t count : {std::size_t{255}, std::size_t{256}, std::size_t{1} << 40U}) {
+      kf::Metrics one;
+      one.*field = count;
+      PackedMetrics packed(one);
+      CHECK(packed.get() == one);
+      CHECK(packed.bytes() == (count < 256 ? 0 : sizeof(kf::Metrics)));
+      const PackedMetrics moved(std::move(packed));
+      CHECK(moved.get() == one);
+    }
+  }
+}
 
 TEST_CASE("new metrics are all zero") {
   constexpr kf::Metrics metrics;

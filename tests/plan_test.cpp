@@ -49,7 +49,7 @@ kf::Metrics merge(Core& core, const std::vector<Row>& rows) {
                                                                                                plan)
       .run(rows);
   kf::detail::validate(core, plan);
-  kf::detail::apply(core, plan, {"MERGE", nullptr, {}});
+  kf::detail::apply(core, plan, {.operation = "MERGE"});
   return plan.metrics;
 }
 

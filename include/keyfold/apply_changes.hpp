@@ -9,7 +9,6 @@
 #include <keyfold/merge.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -124,7 +123,7 @@ class [[nodiscard("nothing happens before execute() or preview()")]] ApplyChange
 
   /// Stored with the commit. A load with metadata makes a version even if it changes nothing.
   ApplyChanges metadata(std::string text) && {
-    input_.note.metadata = std::move(text);
+    input_.note.metadata = detail::SharedText(std::move(text));
     return std::move(*this);
   }
 
@@ -176,8 +175,7 @@ class [[nodiscard("nothing happens before execute() or preview()")]] ApplyChange
   template <class Declared>
   MergeResult<Row> execute_as(detail::CommitNote note) {
     note.operation = "APPLY CHANGES";
-    note.parameters =
-        std::make_shared<const std::string>(detail::feed_text<typename Planner<Declared>::Key>(feed_));
+    note.parameters = detail::SharedText(detail::feed_text<typename Planner<Declared>::Key>(feed_));
     return input_.target->write(std::move(note), planner<Declared>());
   }
 

@@ -37,7 +37,7 @@ class Commit {
     return record_->parameters ? std::string_view(*record_->parameters) : std::string_view();
   }
 
-  [[nodiscard]] const Metrics& metrics() const noexcept { return record_->metrics; }
+  [[nodiscard]] Metrics metrics() const noexcept { return record_->metrics.get(); }
 
   /// What the writer stored with the commit; empty if nothing.
   [[nodiscard]] std::string_view metadata() const noexcept {

@@ -21,7 +21,7 @@ namespace keyfold {
 template <class Row>
 class MergeResult {
  public:
-  MergeResult(const detail::Written& written, const std::shared_ptr<const detail::CommitLog<Row>>& log,
+  MergeResult(const detail::Written& written, const std::shared_ptr<detail::CommitLog<Row>>& log,
               std::vector<std::exception_ptr> subscriber_errors = {}) noexcept
       : written_(written),
         log_(log),
@@ -187,7 +187,7 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
 
   /// Stored with the commit. A merge with metadata makes a version even if it changes nothing.
   MergeBuilder metadata(std::string text) && {
-    input_.note.metadata = std::move(text);
+    input_.note.metadata = detail::SharedText(std::move(text));
     return std::move(*this);
   }
 

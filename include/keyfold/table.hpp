@@ -315,7 +315,7 @@ class Table
 
   Result restore(detail::CommitNote note, Version version) {
     note.operation = "RESTORE";
-    note.parameters = std::make_shared<const std::string>("TO VERSION " + std::to_string(checked(version)));
+    note.parameters = detail::SharedText("TO VERSION " + std::to_string(checked(version)));
     return write(std::move(note), [&](auto& plan) { detail::plan_restore(*core_, plan, version); });
   }
   Result restore(detail::CommitNote note, Timestamp time) {
@@ -374,7 +374,7 @@ ChangeFeed<R> Table<R, K, I...>::changes(Version after, Version up_to) const {
   const auto first = std::ranges::upper_bound(log.records, after, {}, &detail::CommitRecord<Row>::version);
   std::size_t count = 0;
   for (auto record = first; record != log.records.end() && record->version <= up_to; ++record)
-    count += record->metrics.affected();
+    count += record->metrics.get().affected();
   feed.reserve(count);
   for (auto record = first; record != log.records.end() && record->version <= up_to; ++record) {
     detail::for_each_change(log, *record, [&](Change<Row>&& change) {
@@ -424,7 +424,7 @@ typename Table<R, K, I...>::Result Table<R, K, I...>::undo(detail::CommitNote no
   const auto& record = *log.find(version);
   if (!record.has_changes) throw VersionExpired::of_changes(version, log.oldest);
   note.operation = "UNDO";
-  note.parameters = std::make_shared<const std::string>("VERSION " + std::to_string(version));
+  note.parameters = detail::SharedText("VERSION " + std::to_string(version));
   return write(std::move(note), [&](auto& plan) {
     detail::ChangePlanner<Core> planner(*core_, plan);
     planner.undo(record.block);

@@ -128,9 +128,10 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
     open();
     detail::CommitNote note = note_;
     note.operation = "TRANSACTION";
-    note.parameters = std::make_shared<const std::string>(workspace_->statements());
+    note.parameters = detail::SharedText(workspace_->statements());
     if (std::string metadata = workspace_->metadata(); !metadata.empty())
-      note.metadata = note.metadata ? *note.metadata + "; " + metadata : std::move(metadata);
+      note.metadata =
+          detail::SharedText(note.metadata ? *note.metadata + "; " + metadata : std::move(metadata));
     for (detail::AppNumber& number : workspace_->new_numbers()) add_number(note.once, std::move(number));
     Result result =
         detail::commit(*base_, std::move(note), [this](auto& plan) { workspace_->plan_commit(plan); });

@@ -24,7 +24,7 @@ class [[nodiscard]] Writer : public Writes<Writer<Target, Row, Policy, checks_ro
 
   /// As MergeBuilder::metadata().
   Writer metadata(std::string text) && {
-    note_.metadata = std::move(text);
+    note_.metadata = detail::SharedText(std::move(text));
     return std::move(*this);
   }
 

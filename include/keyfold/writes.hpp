@@ -14,7 +14,6 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -235,7 +234,7 @@ class Writes : public Loads<Self, Target, Row> {
       parameters += parameters.empty() ? "DUPLICATES " : " DUPLICATES ";
       policy_of_self().print(parameters);
     }
-    if (!parameters.empty()) note.parameters = std::make_shared<const std::string>(std::move(parameters));
+    if (!parameters.empty()) note.parameters = detail::SharedText(std::move(parameters));
     return target.write(std::move(note), [&](auto& plan) { fill(std::as_const(target.core()), plan); });
   }
 };

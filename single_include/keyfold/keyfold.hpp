@@ -10,11 +10,76 @@
 
 // detail/commit_note
 
+// detail/shared_text
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace keyfold::detail {
+
+/// A text that nobody changes, or none: a pointer, whose copies share the text. Different threads may copy
+/// and destroy different copies.
+class SharedText {
+  struct Shared {
+    std::string text;
+    std::atomic<std::size_t> users{1};
+  };
+
+ public:
+  SharedText() = default;
+  /// Throws std::bad_alloc.
+  explicit SharedText(std::string text) : at_(address_of(new Shared{std::move(text)}) | counted) {}
+  /// A text that is never destroyed.
+  static SharedText lasting(const std::string& text) noexcept { return SharedText(address_of(&text)); }
+
+  SharedText(const SharedText& other) noexcept : at_(other.at_) {
+    if (is_counted()) shared().users.fetch_add(1, std::memory_order_relaxed);
+  }
+  SharedText(SharedText&& other) noexcept : at_(std::exchange(other.at_, 0)) {}
+  SharedText& operator=(SharedText other) noexcept {
+    std::swap(at_, other.at_);
+    return *this;
+  }
+  ~SharedText() {
+    if (is_counted()) leave();
+  }
+
+  explicit operator bool() const noexcept { return at_ != 0; }
+
+  /// Requires: there is one.
+  const std::string& operator*() const noexcept {
+    return is_counted() ? shared().text : *reinterpret_cast<const std::string*>(at_);
+  }
+  const std::string* operator->() const noexcept { return &**this; }
+
+  /// Bytes of the text and what counts its users; none for one that is never destroyed.
+  std::size_t bytes() const noexcept { return is_counted() ? sizeof(Shared) + shared().text.capacity() : 0; }
+
+ private:
+  static constexpr std::uintptr_t counted = 1;
+
+  explicit SharedText(std::uintptr_t at) noexcept : at_(at) {}
+
+  static std::uintptr_t address_of(const void* object) noexcept {
+    return reinterpret_cast<std::uintptr_t>(object);
+  }
+  bool is_counted() const noexcept { return (at_ & counted) != 0; }
+  void leave() noexcept {
+    if (shared().users.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &shared();
+  }
+  Shared& shared() const noexcept { return *reinterpret_cast<Shared*>(at_ & ~counted); }
+
+  std::uintptr_t at_ = 0;  // of a Shared, and 1; or of a text that is never destroyed
+};
+
+}  // namespace keyfold::detail
+
 // fwd
 
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 
 /// The vocabulary of the core, and its templates for those who only name them. Costs no other header of
 /// keyfold.
@@ -105,9 +170,7 @@ class Table;
 
 }  // namespace keyfold
 
-#include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -121,9 +184,9 @@ struct AppNumber {
 
 /// What a commit says about itself beside its changes.
 struct CommitNote {
-  std::string_view operation{};                     // static storage
-  std::shared_ptr<const std::string> parameters{};  // may be null
-  std::optional<std::string> metadata{};
+  std::string_view operation{};  // static storage
+  SharedText parameters{};
+  SharedText metadata{};
   std::vector<AppNumber> once{};
   std::optional<Timestamp> timestamp{};  // of a commit that is made again from a journal
 };
@@ -232,7 +295,6 @@ void append_names(String& out) {
 #include <limits>
 #include <ranges>
 #include <tuple>
-#include <utility>
 #include <variant>
 
 /// Equality, order and hash of single values as keys and columns see them: strings of any type compare as
@@ -2163,6 +2225,8 @@ constexpr auto Column<side, Member>::operator=(Value value) const {
 
 // detail/holder
 
+#include <memory>
+
 namespace keyfold::detail {
 
 /// Rows whose moves cannot fail are kept in place.
@@ -2753,8 +2817,7 @@ class Stretch {
 
   /// Null if there is no room.
   std::byte* take(std::size_t bytes, std::size_t alignment) noexcept {
-    const std::uintptr_t at =
-        (reinterpret_cast<std::uintptr_t>(top_) + alignment - 1) / alignment * alignment;
+    const std::uintptr_t at = (reinterpret_cast<std::uintptr_t>(top_) + alignment - 1) & ~(alignment - 1);
     const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(end_);
     if (at > end || bytes > end - at) return nullptr;
     std::byte* taken = top_ + (at - reinterpret_cast<std::uintptr_t>(top_));
@@ -2775,7 +2838,7 @@ class Stretch {
   static constexpr std::size_t worth_a_call = std::size_t{16} * 1024;
 
   // Ahead of the top, but not where there is little: a small table is not to touch what it does not need.
-  void populate_to_top() noexcept {
+  [[gnu::noinline]] void populate_to_top() noexcept {
     std::byte* const from = std::exchange(populated_, top_ + std::min(left(), step));
     if (static_cast<std::size_t>(populated_ - from) >= worth_a_call) detail::populate(from, populated_);
   }
@@ -2860,14 +2923,7 @@ class Arena {
     if (bytes == 0) return {};
     if (bytes > largest / 4) return in(*Segment::make(*memory_, bytes, alignment), bytes, alignment);
     std::byte* data = current_ == nullptr ? nullptr : current_->room.take(bytes, alignment);
-    if (data == nullptr) {
-      while (next_ < bytes * 4) next_ *= 2;
-      Segment* fresh = Segment::make(*memory_, next_, alignment);
-      if (current_ != nullptr) current_->leave();
-      current_ = fresh;
-      next_ = std::min(next_ * 2, largest);
-      data = current_->room.take(bytes, alignment);
-    }
+    if (data == nullptr) data = take_from_next(bytes, alignment);
     current_->use();
     return {*current_, data, bytes};
   }
@@ -2875,6 +2931,15 @@ class Arena {
  private:
   static constexpr std::size_t smallest = 512;
   static constexpr std::size_t largest = std::size_t{64} * 1024;
+
+  [[gnu::noinline]] std::byte* take_from_next(std::size_t bytes, std::size_t alignment) {
+    while (next_ < bytes * 4) next_ *= 2;
+    Segment* fresh = Segment::make(*memory_, next_, alignment);
+    if (current_ != nullptr) current_->leave();
+    current_ = fresh;
+    next_ = std::min(next_ * 2, largest);
+    return current_->room.take(bytes, alignment);
+  }
 
   static ArenaBlock in(Segment& segment, std::size_t bytes, std::size_t alignment) noexcept {
     return {segment, segment.room.take(bytes, alignment), bytes};
@@ -2904,21 +2969,40 @@ inline void prefetch_to_write(const void* address) noexcept {
   asm volatile("");
 }
 
-/// The first and the last byte of an object: all of it, if it is not larger than two cache lines.
-template <class Object>
-void prefetch_object(const Object& object) noexcept {
-  const auto* bytes = reinterpret_cast<const char*>(&object);
-  detail::prefetch(bytes);
-  detail::prefetch(bytes + sizeof(Object) - 1);
-}
-
-/// All cache lines of an object that lies there, or would lie there.
+/// The cache lines of an object that lies there, or would lie there: all, unless it is very large.
 template <class Object>
 void prefetch_lines(const Object* object) noexcept {
   constexpr std::size_t cache_line = 64;
+  constexpr std::size_t most = 8 * cache_line;
+  constexpr std::size_t bytes = sizeof(Object) < most ? sizeof(Object) : most;
   const auto first = reinterpret_cast<std::uintptr_t>(object);
-  for (std::size_t offset = 0; offset < sizeof(Object); offset += cache_line)
+  for (std::size_t offset = 0; offset < bytes; offset += cache_line)
     detail::prefetch(reinterpret_cast<const void*>(first + offset));
+  detail::prefetch(reinterpret_cast<const void*>(first + sizeof(Object) - 1));
+}
+
+/// A part of a key, as a tuple has it, whose value lies outside the row: the text of a std::string, or what a
+/// view leads to.
+template <class Part>
+concept KeptElsewhere =
+    (std::is_lvalue_reference_v<Part> || std::is_trivially_copyable_v<Part>) && requires(const Part& part) {
+      { part.data() } -> std::convertible_to<const void*>;
+    };
+
+template <class Key>
+inline constexpr bool is_kept_elsewhere = false;
+template <class... Parts>
+inline constexpr bool is_kept_elsewhere<std::tuple<Parts...>> = (KeptElsewhere<Parts> || ...);
+
+template <class Part>
+void prefetch_part(const Part& part) {
+  if constexpr (KeptElsewhere<const Part&>) detail::prefetch(part.data());
+}
+
+/// What parts of a key keep elsewhere.
+template <class... Parts>
+void prefetch_elsewhere(const std::tuple<Parts...>& key) {
+  std::apply([](const auto&... part) { (detail::prefetch_part(part), ...); }, key);
 }
 
 }  // namespace keyfold::detail
@@ -2935,9 +3019,13 @@ struct HashEntry {
 };
 
 /// An index from 64-bit hashes to items that live elsewhere: extendible hashing (Fagin, Nievergelt, Pippenger
-/// and Strong, ACM TODS 4, 1979). The high bits of a hash choose a segment, the low bits a place in it.
-/// Within a segment, linear probing with backward-shift deletion (Knuth, The Art of Computer Programming
-/// 3, 6.4, algorithm R), so there are no tombstones.
+/// and Strong, ACM TODS 4, 1979). The high bits of a hash choose a segment, the low bits a cache line in it.
+/// Within a segment, linear probing from line to line with backward-shift deletion (after Knuth, The Art of
+/// Computer Programming 3, 6.4, algorithm R), so there are no tombstones.
+///
+/// The entries of a line stand at its front, and an entry stands in a line behind its own only if all lines
+/// between are full. Mostly one line says all; it is searched without a branch, since a processor could not
+/// guess where in it an entry is.
 ///
 /// A segment that fills up doubles until it has 64 KiB, and then splits in two. So the index grows a little
 /// at a time: no insertion pays for a rehash of the whole.
@@ -2960,22 +3048,33 @@ class HashIndex {
   void* find(std::uint64_t hash, Equal equal) const {
     if (directory_.empty()) return nullptr;
     const Table table = table_of(hash);
-    for (std::size_t at = hash & table.mask; table.entries[at].item != nullptr; at = (at + 1) & table.mask) {
-      if (table.entries[at].hash == hash && equal(table.entries[at].item)) return table.entries[at].item;
+    for (std::size_t at = line_of(hash, table.mask);; at = next_line(at, table.mask)) {
+      const Entry* const line = table.entries + at;
+      for (unsigned same = same_hash(line, hash); same != 0; same &= same - 1) {
+        void* const item = line[std::countr_zero(same)].item;
+        if (item != nullptr && equal(item)) return item;
+      }
+      if (!is_full(line)) return nullptr;
     }
-    return nullptr;
   }
 
   /// Starts loading what find(hash) reads first.
   void prefetch(std::uint64_t hash) const noexcept {
     if (directory_.empty()) return;
     const Table table = table_of(hash);
-    detail::prefetch(&table.entries[hash & table.mask]);
+    detail::prefetch(table.entries + line_of(hash, table.mask));
   }
 
   /// The first item that find(hash) would compare: worth a prefetch, no answer.
   void* candidate(std::uint64_t hash) const noexcept {
-    return find(hash, [](const void*) { return true; });
+    if (directory_.empty()) return nullptr;
+    const Table table = table_of(hash);
+    for (std::size_t at = line_of(hash, table.mask);; at = next_line(at, table.mask)) {
+      const Entry* const line = table.entries + at;
+      const unsigned same = same_hash(line, hash);
+      void* const item = line[std::countr_zero(same | last_of_line)].item;  // null: neither same nor full
+      if ((same != 0) | (item == nullptr)) return item;
+    }
   }
 
   /// Makes insertions of these hashes free of allocation, until something else is inserted.
@@ -2997,7 +3096,7 @@ class HashIndex {
   }
   /// Likewise, for one.
   void reserve_one(std::uint64_t hash) {
-    presize(1);
+    if (directory_.empty()) presize(1);
     while (segment_of(hash).is_full()) make_room(hash, segment_of(hash).used + 1, size_ + 1);
   }
 
@@ -3032,14 +3131,8 @@ class HashIndex {
   template <class Equal>
   void* add_if_new(std::uint64_t hash, void* item, Equal equal) {
     reserve_one(hash);
-    const Table table = table_of(hash);
-    std::size_t at = hash & table.mask;
-    for (; table.entries[at].item != nullptr; at = (at + 1) & table.mask) {
-      if (table.entries[at].hash == hash && equal(table.entries[at].item)) return table.entries[at].item;
-    }
-    table.entries[at] = {hash, item};
-    ++segments_[table.segment].used;
-    ++size_;
+    if (void* const other = find(hash, equal)) return other;
+    insert(hash, item);
     return nullptr;
   }
 
@@ -3105,6 +3198,9 @@ class HashIndex {
     std::uint64_t crowded = 0;  // the round in which that was too many
   };
 
+  static constexpr std::size_t line_size = 4;  // entries of a cache line
+  static constexpr unsigned last_of_line = 1U << (line_size - 1);
+  static constexpr std::size_t none = ~std::size_t{0};
   static constexpr std::size_t smallest = 16;
   static constexpr std::size_t full = 4096;  // places of a segment that splits rather than grows: 64 KiB
 
@@ -3117,30 +3213,65 @@ class HashIndex {
   const Table& table_of(std::uint64_t hash) const noexcept { return directory_[number_of(hash)]; }
   Segment& segment_of(std::uint64_t hash) noexcept { return segments_[table_of(hash).segment]; }
 
+  // --- Lines, by the place of their first entry. `mask`: the places of the segment, less one.
+
+  static std::size_t line_of(std::uint64_t hash, std::size_t mask) noexcept {
+    return hash & mask & ~(line_size - 1);
+  }
+  static std::size_t next_line(std::size_t line, std::size_t mask) noexcept {
+    return (line + line_size) & mask;
+  }
+  static bool is_full(const Entry* line) noexcept { return line[line_size - 1].item != nullptr; }
+
+  /// Which entries of a line have this hash, as bits. Free ones may be among them, behind all others.
+  static unsigned same_hash(const Entry* line, std::uint64_t hash) noexcept {
+    unsigned same = 0;
+    for (unsigned i = 0; i < line_size; ++i) same |= (line[i].hash == hash ? 1U : 0U) << i;
+    return same;
+  }
+
+  static std::size_t used(const Entry* line) noexcept {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < line_size; ++i) count += line[i].item != nullptr ? 1U : 0U;
+    return count;
+  }
+
   static Entry& entry_of(const Table& table, std::uint64_t hash, const void* item) noexcept {
-    std::size_t at = hash & table.mask;
-    while (table.entries[at].item != item) at = (at + 1) & table.mask;
-    return table.entries[at];
+    for (std::size_t at = line_of(hash, table.mask);; at = next_line(at, table.mask)) {
+      for (std::size_t i = at; i < at + line_size; ++i)
+        if (table.entries[i].item == item) return table.entries[i];
+    }
   }
 
   static void place(Entry* entries, std::size_t mask, const Entry& entry) noexcept {
-    std::size_t at = entry.hash & mask;
-    while (entries[at].item != nullptr) at = (at + 1) & mask;
-    entries[at] = entry;
+    std::size_t at = line_of(entry.hash, mask);
+    while (is_full(entries + at)) at = next_line(at, mask);
+    entries[at + used(entries + at)] = entry;
   }
 
   static void close_gap(const Table& table, std::size_t gap) noexcept {
-    Entry* const entries = table.entries;
-    const std::size_t mask = table.mask;
-    for (std::size_t at = (gap + 1) & mask; entries[at].item != nullptr; at = (at + 1) & mask) {
-      const std::size_t from_home = (at - entries[at].hash) & mask;
-      const std::size_t from_gap = (at - gap) & mask;
-      if (from_home >= from_gap) {
-        entries[gap] = entries[at];
-        gap = at;
-      }
+    for (;;) {
+      const std::size_t line = gap & ~(line_size - 1);
+      Entry& last = table.entries[line + used(table.entries + line) - 1];
+      const bool was_full = is_full(table.entries + line);
+      table.entries[gap] = last;
+      last = {};
+      if (!was_full) return;
+      const std::size_t mover = mover_to(table, line);
+      if (mover == none) return;
+      last = table.entries[mover];
+      gap = mover;
     }
-    entries[gap] = {};
+  }
+
+  // An entry behind this line that may stand in it, or `none`.
+  static std::size_t mover_to(const Table& table, std::size_t line) noexcept {
+    for (std::size_t at = next_line(line, table.mask);; at = next_line(at, table.mask)) {
+      const std::size_t distance = (at - line) & table.mask;
+      for (std::size_t i = at; i < at + line_size && table.entries[i].item != nullptr; ++i)
+        if (((at - line_of(table.entries[i].hash, table.mask)) & table.mask) >= distance) return i;
+      if (!is_full(table.entries + at)) return none;
+    }
   }
 
   // --- Room
@@ -3906,17 +4037,17 @@ class NodePool {
 
   /// Throws what the memory resource throws.
   void* allocate() {
-    if (current_ == nullptr || !current_->has_room()) next_chunk();
-    ++current_->used;
-    if (Free* cell = current_->free; cell != nullptr) {
+    Chunk* chunk = current_;
+    if (chunk == nullptr || !chunk->has_room()) chunk = next_chunk();
+    ++chunk->used;
+    if (Free* cell = chunk->free; cell != nullptr) {
       detail::allow(cell, cell_);
-      current_->free = cell->next;
+      chunk->free = cell->next;
       return cell;
     }
-    std::byte* cell = current_->fresh;
-    current_->fresh += cell_;
-    if (static_cast<std::size_t>(current_->page_end - current_->fresh) < cell_)
-      open_page(*current_, sizeof(Chunk*));
+    std::byte* cell = chunk->fresh;
+    chunk->fresh += cell_;
+    if (static_cast<std::size_t>(chunk->page_end - chunk->fresh) < cell_) open_page(*chunk, sizeof(Chunk*));
     return cell;
   }
 
@@ -3967,7 +4098,7 @@ class NodePool {
     return (bytes + alignment_ - 1) / alignment_ * alignment_;
   }
 
-  void next_chunk() {
+  [[gnu::noinline]] Chunk* next_chunk() {
     Chunk* next = with_room_;
     if (next != nullptr) {
       unlink(next);
@@ -3978,10 +4109,10 @@ class NodePool {
       open_page(*next, sizeof(Chunk));
       bytes_ += size;
     }
-    current_ = next;  // the old one is full
+    return current_ = next;  // the old one is full
   }
 
-  void open_page(Chunk& chunk, std::size_t header) noexcept {
+  [[gnu::noinline]] void open_page(Chunk& chunk, std::size_t header) noexcept {
     std::byte* page = chunk.pages.take(page_, 1);
     chunk.fresh = chunk.page_end = nullptr;
     if (page == nullptr) return;
@@ -4051,6 +4182,99 @@ class PoolAllocator {
       sizeof(T);  // NOLINT(bugprone-sizeof-expression): T may be a pointer
 
   NodePool* pool_;
+};
+
+}  // namespace keyfold::detail
+
+// detail/packed_metrics
+
+// metrics
+
+namespace keyfold {
+
+/// What a write did, counted in target rows, never in pairs of rows.
+///
+///     size after   = size before + inserted - deleted
+///     affected()   = inserted + updated + deleted
+///     source_rows  = inserted + matched_updated + matched_deleted + unchanged + skipped + dropped_duplicates
+///                    + dropped_late (+ further source rows that fired the same unconditional erase())
+///
+/// The last line holds for merges that match on the key. A source row that matches several target rows
+/// through a secondary index counts each of them, and is skipped only if no clause acts on any.
+struct Metrics {
+  std::size_t source_rows = 0;
+  std::size_t inserted = 0;
+  std::size_t updated = 0;    ///< matched_updated + not_matched_by_source_updated
+  std::size_t deleted = 0;    ///< matched_deleted + not_matched_by_source_deleted
+  std::size_t unchanged = 0;  ///< source rows whose update would not have changed the row
+  std::size_t skipped = 0;    ///< source rows for which no clause, or do_nothing(), fired
+  std::size_t matched_updated = 0;
+  std::size_t matched_deleted = 0;
+  std::size_t not_matched_by_source_updated = 0;
+  std::size_t not_matched_by_source_deleted = 0;
+  std::size_t dropped_duplicates =
+      0;                         ///< source rows that the duplicate policy dropped or folded into another
+  std::size_t dropped_late = 0;  ///< change events older than what the table has
+
+  [[nodiscard]] constexpr std::size_t affected() const noexcept { return inserted + updated + deleted; }
+
+  bool operator==(const Metrics&) const = default;
+};
+
+}  // namespace keyfold
+
+namespace keyfold::detail {
+
+inline constexpr std::array metric_fields{&Metrics::source_rows,
+                                          &Metrics::inserted,
+                                          &Metrics::updated,
+                                          &Metrics::deleted,
+                                          &Metrics::unchanged,
+                                          &Metrics::skipped,
+                                          &Metrics::matched_updated,
+                                          &Metrics::matched_deleted,
+                                          &Metrics::not_matched_by_source_updated,
+                                          &Metrics::not_matched_by_source_deleted,
+                                          &Metrics::dropped_duplicates,
+                                          &Metrics::dropped_late};
+
+/// Metrics as the log keeps them. Of a commit of few rows each count is a byte; a table that is written to
+/// row by row has as many commits as rows.
+class PackedMetrics {
+ public:
+  PackedMetrics() = default;
+  /// Throws std::bad_alloc.
+  PackedMetrics(const Metrics& metrics) {  // NOLINT(google-explicit-constructor): it stands for them
+    std::size_t bits = 0;
+    for (std::size_t i = metric_fields.size(); i > 0; --i) {
+      const std::size_t count = metrics.*metric_fields[i - 1];
+      bits |= count;
+      if (i > first_high) {
+        high_ = high_ << 8U | static_cast<std::uint32_t>(count);
+      } else {
+        low_ = low_ << 8U | count;
+      }
+    }
+    if (bits > 0xFF) large_ = std::make_unique<const Metrics>(metrics);
+  }
+
+  Metrics get() const noexcept {
+    if (large_ != nullptr) return *large_;
+    Metrics metrics;
+    for (std::size_t i = 0; i < metric_fields.size(); ++i)
+      metrics.*metric_fields[i] = (i < first_high ? low_ >> 8U * i : high_ >> 8U * (i - first_high)) & 0xFFU;
+    return metrics;
+  }
+
+  /// Bytes outside of it.
+  std::size_t bytes() const noexcept { return large_ != nullptr ? sizeof(Metrics) : 0; }
+
+ private:
+  static constexpr std::size_t first_high = 8;
+
+  std::unique_ptr<const Metrics> large_;  // if a count is too large for a byte
+  std::uint64_t low_ = 0;                 // the first counts, from the lowest byte up
+  std::uint32_t high_ = 0;                // the others
 };
 
 }  // namespace keyfold::detail
@@ -4129,41 +4353,6 @@ class WithoutReaders {
 
 }  // namespace keyfold::detail
 
-// metrics
-
-namespace keyfold {
-
-/// What a write did, counted in target rows, never in pairs of rows.
-///
-///     size after   = size before + inserted - deleted
-///     affected()   = inserted + updated + deleted
-///     source_rows  = inserted + matched_updated + matched_deleted + unchanged + skipped + dropped_duplicates
-///                    + dropped_late (+ further source rows that fired the same unconditional erase())
-///
-/// The last line holds for merges that match on the key. A source row that matches several target rows
-/// through a secondary index counts each of them, and is skipped only if no clause acts on any.
-struct Metrics {
-  std::size_t source_rows = 0;
-  std::size_t inserted = 0;
-  std::size_t updated = 0;    ///< matched_updated + not_matched_by_source_updated
-  std::size_t deleted = 0;    ///< matched_deleted + not_matched_by_source_deleted
-  std::size_t unchanged = 0;  ///< source rows whose update would not have changed the row
-  std::size_t skipped = 0;    ///< source rows for which no clause, or do_nothing(), fired
-  std::size_t matched_updated = 0;
-  std::size_t matched_deleted = 0;
-  std::size_t not_matched_by_source_updated = 0;
-  std::size_t not_matched_by_source_deleted = 0;
-  std::size_t dropped_duplicates =
-      0;                         ///< source rows that the duplicate policy dropped or folded into another
-  std::size_t dropped_late = 0;  ///< change events older than what the table has
-
-  [[nodiscard]] constexpr std::size_t affected() const noexcept { return inserted + updated + deleted; }
-
-  bool operator==(const Metrics&) const = default;
-};
-
-}  // namespace keyfold
-
 #include <deque>
 
 namespace keyfold::detail {
@@ -4171,14 +4360,26 @@ namespace keyfold::detail {
 /// A commit as the log keeps it.
 template <class Row>
 struct CommitRecord {
+  CommitRecord() = default;
+  /// Takes the texts of the note. Throws std::bad_alloc, and what the memory resource of the arena throws.
+  CommitRecord(Version own_version, Timestamp time, CommitNote& note, const Metrics& counts, Arena& arena,
+               const EntryCounts& entries)
+      : version(own_version),
+        timestamp(time),
+        operation(note.operation),
+        parameters(std::move(note.parameters)),
+        metadata(std::move(note.metadata)),
+        metrics(counts),
+        block(arena, entries) {}
+
   Version version = 0;
   Timestamp timestamp{};
   std::string_view operation{};  // static storage, or in the log's `operations`
-  std::shared_ptr<const std::string> parameters{};
-  Metrics metrics{};
-  std::optional<std::string> metadata{};
+  SharedText parameters{};
+  SharedText metadata{};
   std::size_t table_size = 0;  // rows, after the commit
-  bool has_changes = true;     // false for a tagged version that is older than `oldest`: its block is retired
+  [[no_unique_address]] PackedMetrics metrics{};
+  bool has_changes = true;  // false for a tagged version that is older than `oldest`: its block is retired
   LogBlock<Row> block{};
 };
 
@@ -4240,7 +4441,7 @@ class CommitLog {
 
   const KeyFunctions<Row>& key;
   Arena arena;
-  std::shared_ptr<TableReaders> readers;  // of a table that is shared, else null
+  std::shared_ptr<TableReaders> readers;                       // of a table that is shared, else null
   std::vector<std::shared_ptr<const std::string>> operations;  // where those of loaded commits are stored
   NodePool record_pool;
   std::deque<Record, PoolAllocator<Record>>
@@ -4439,6 +4640,14 @@ enum class Outcome : std::uint8_t {
   erase
 };
 
+/// What an outcome means, as numbers to count with: of comparisons a compiler may make branches.
+struct OutcomeBits {
+  std::uint8_t image;
+  std::uint8_t insert;
+  std::uint8_t erase;
+};
+inline constexpr std::array<OutcomeBits, 5> bits_of{{{0, 0, 0}, {0, 0, 0}, {0, 1, 0}, {1, 0, 0}, {1, 0, 1}}};
+
 /// What a write will do to one row.
 template <class Row>
 struct Planned {
@@ -4555,22 +4764,18 @@ class Plan {
   /// A new entry for this row. Requires: it has none yet, or one that was only `seen`, which no longer
   /// counts.
   Planned<Row>& touch(const Slot<Row>& slot) {
-    Planned<Row>& entry = add(&slot);
-    slot.mark = std::uint64_t{epoch_} << 32U | (entries.size() - 1);
+    const std::size_t number = entries.size();
+    Planned<Row>& entry = add(number, &slot);
+    slot.mark = std::uint64_t{epoch_} << 32U | number;
     return entry;
   }
 
-  /// An entry for a row that is not in the table yet, or for this one.
-  Planned<Row>& add(const Slot<Row>* slot = nullptr) {
-    if (entries.size() > std::numeric_limits<std::uint32_t>::max()) {
-      throw std::length_error("keyfold: one write may touch at most 2^32 rows");
-    }
-    return entries.emplace_back(slot);
-  }
+  /// An entry for a row that is not in the table yet.
+  Planned<Row>& add() { return add(entries.size(), nullptr); }
 
   // Whole changes, for writes that are not made of clauses. Each counts as one source row.
 
-  void insert(Holder<Row> row, Position position) {
+  void insert(Holder<Row>&& row, Position position) {
     Planned<Row>& entry = add();
     entry.after = std::move(row);
     entry.outcome = Outcome::insert;
@@ -4578,7 +4783,7 @@ class Plan {
     ++metrics.source_rows;
     ++metrics.inserted;
   }
-  void update(const Slot<Row>& slot, Holder<Row> row, Position position) {
+  void update(const Slot<Row>& slot, Holder<Row>&& row, Position position) {
     Planned<Row>& entry = touch(slot);
     entry.after = std::move(row);
     entry.outcome = Outcome::update;
@@ -4628,39 +4833,43 @@ class Plan {
   /// Sorts out what there is to do, and where in the log it goes. Loops over entries of one kind have no
   /// branch that a processor would have to guess for each row, and neither has this.
   void set_out() {
-    if (steps_.size() < entries.size()) steps_.resize(entries.size());
+    const std::size_t size = entries.size();
+    if (steps_.size() < size) steps_.resize(size);
+    if (size == 1) return set_out_one(entries.front());
+    LogPlaces log;
     std::size_t front = 0;
-    std::size_t back = entries.size();
-    for (std::size_t i = 0; i < entries.size(); ++i) {
+    std::size_t back = size;
+    for (std::size_t i = 0; i < size; ++i) {
       Planned<Row>& entry = entries[i];
-      const std::size_t image = entry.outcome >= Outcome::update ? 1U : 0U;
-      const std::size_t slot = entry.needs_slot() ? 1U : 0U;
-      place_in_log(entry);
-      counts.arrivals += entry.arrives_at_key() ? 1U : 0U;
-      counts.departures += entry.leaves_key() ? 1U : 0U;
+      const OutcomeBits& bits = bits_of[static_cast<std::size_t>(entry.outcome)];
+      const std::size_t image = bits.image;
+      const std::size_t arrival = bits.insert | entry.rekeyed;
+      const std::size_t slot = arrival | entry.relinked;
+      log.place(entry);
+      counts.arrivals += arrival;
+      counts.departures += bits.erase | entry.rekeyed;
       steps_[front] = static_cast<std::uint32_t>(i);
       front += slot;
       steps_[back - 1] = static_cast<std::uint32_t>(i);
       back -= image & ~slot;
     }
-    check_log_end();
+    counts.log = log.checked();
     placed_ = front;
-    others_ = entries.size() - back;
+    first_other_ = back;
   }
 
   /// Gives each entry another place in the log, now that all turns are known. Requires: set_out().
   void place_in_log() {
-    counts.log = {};
-    log_end_ = 0;
-    for (Planned<Row>& entry : entries) place_in_log(entry);
-    check_log_end();
+    LogPlaces log;
+    for (Planned<Row>& entry : entries) log.place(entry);
+    counts.log = log.checked();
   }
 
   /// The entries that need a slot, in order. Requires: set_out().
-  SomePlanned<Row> placed() noexcept { return {entries.data(), std::span(steps_).first(placed_)}; }
+  SomePlanned<Row> placed() noexcept { return {entries.data(), std::span(steps_.data(), placed_)}; }
   /// The other entries that change something, in reverse order. Requires: set_out().
   SomePlanned<Row> others() noexcept {
-    return {entries.data(), std::span(steps_).subspan(entries.size() - others_, others_)};
+    return {entries.data(), std::span(steps_).first(entries.size()).subspan(first_other_)};
   }
 
   /// Whether each source row is counted once: an identity of every write that matches by key.
@@ -4680,30 +4889,54 @@ class Plan {
  private:
   static constexpr std::size_t most_kept = std::size_t{256} * 1024;  // bytes
 
-  void place_in_log(Planned<Row>& entry) noexcept {
-    using Logged = LogEntry<Row>;
-    const std::size_t first = entry.is_first() ? 1U : 0U;
-    const std::size_t bare = entry.arrives_at_key() ? 1U - first : 0U;
-    const std::size_t image = entry.outcome >= Outcome::update ? 1U : 0U;
-    entry.log_place = static_cast<std::uint32_t>(log_end_);
-    log_end_ += (first * Logged::first_size + bare * Logged::bare_size + image * Logged::image_size) /
-                Logged::alignment;
-    counts.log.firsts += first;
-    counts.log.bare += bare;
-    counts.log.images += image;
+  /// Gives entries their places in the log, one after the other, and counts them.
+  struct LogPlaces {
+    void place(Planned<Row>& entry) noexcept {
+      using Logged = LogEntry<Row>;
+      const OutcomeBits& bits = bits_of[static_cast<std::size_t>(entry.outcome)];
+      const std::size_t first = bits.insert & (entry.turn == 0 ? 1U : 0U);
+      const std::size_t bare = (bits.insert | entry.rekeyed) - first;
+      const std::size_t image = bits.image;
+      entry.log_place = static_cast<std::uint32_t>(end);
+      end += first * (Logged::first_size / Logged::alignment) +
+             bare * (Logged::bare_size / Logged::alignment) +
+             image * (Logged::image_size / Logged::alignment);
+      counts.firsts += first;
+      counts.bare += bare;
+      counts.images += image;
+    }
+    const EntryCounts& checked() const {
+      if (end > std::numeric_limits<std::uint32_t>::max())
+        throw std::length_error("keyfold: one write may move at most 32 GiB to history");
+      return counts;
+    }
+
+    std::size_t end = 0;  // in alignments
+    EntryCounts counts;
+  };
+
+  void set_out_one(Planned<Row>& entry) {
+    const bool changes = entry.outcome >= Outcome::insert;
+    const bool slot = entry.needs_slot();
+    counts.arrivals = entry.arrives_at_key() ? 1 : 0;
+    counts.departures = entry.leaves_key() ? 1 : 0;
+    place_in_log();
+    steps_.front() = 0;
+    placed_ = slot ? 1 : 0;
+    first_other_ = changes && !slot ? 0 : 1;
   }
 
-  void check_log_end() const {
-    if (log_end_ > std::numeric_limits<std::uint32_t>::max())
-      throw std::length_error("keyfold: one write may move at most 32 GiB to history");
+  [[gnu::always_inline]] Planned<Row>& add(std::size_t number, const Slot<Row>* slot) {
+    if (number > std::numeric_limits<std::uint32_t>::max())
+      throw std::length_error("keyfold: one write may touch at most 2^32 rows");
+    return entries.emplace_back(slot);
   }
 
   std::uint32_t epoch_;
-  std::size_t log_end_ = 0;  // in alignments
   // Numbers of entries: those of placed() from the front, the others from the back.
   std::vector<std::uint32_t>& steps_;
   std::size_t placed_ = 0;
-  std::size_t others_ = 0;
+  std::size_t first_other_ = 0;
 };
 
 template <class Row>
@@ -5143,7 +5376,6 @@ std::vector<Constraint> constraints_of(const Checks<Row>& checks) {
 
 // detail/subscribers
 
-#include <atomic>
 #include <exception>
 
 namespace keyfold::detail {
@@ -5224,8 +5456,8 @@ class Subscribers {
   }
 
   /// The last version that everybody was told, or is being told now.
-  Version told() const noexcept { return told_; }
-  void skip_to(Version version) noexcept { told_ = version; }
+  Version told() const noexcept { return told_.load(std::memory_order_acquire); }
+  void skip_to(Version version) noexcept { told_.store(version, std::memory_order_release); }
 
  private:
   // The commit is made and the others are still to be told: an error that there is no memory for is dropped.
@@ -8469,6 +8701,12 @@ std::size_t rows_to_expect([[maybe_unused]] typename SourceTraits<Declared, Sour
   }
 }
 
+/// The row of upsert(row).
+template <class Range>
+inline constexpr bool is_one_row = false;
+template <class Row>
+inline constexpr bool is_one_row<std::array<Row, 1>> = true;
+
 /// So many rows are looked up at once that the cache misses of their lookups overlap.
 inline constexpr std::size_t block_size = 32;
 
@@ -9956,7 +10194,7 @@ class MergeActions {
     return entry;
   }
 
-  Entry& write_update(const SlotType& slot, std::optional<Holder<Row>> after, Position position,
+  Entry& write_update(const SlotType& slot, std::optional<Holder<Row>>&& after, Position position,
                       std::uint32_t number, std::size_t& counter) {
     Entry& entry = entry_for(slot, position, number);
     if (!after) {
@@ -9977,7 +10215,7 @@ class MergeActions {
     ++counter;
   }
 
-  Entry& write_insert(Holder<Row> made, Position position) {
+  Entry& write_insert(Holder<Row>&& made, Position position) {
     Entry& entry = plan_.add();
     entry.after = std::move(made);
     entry.outcome = Outcome::insert;
@@ -10430,13 +10668,12 @@ std::string merge_text(const Rule& rule) {
 
 /// For a commit. Commits by a rule such as that of upsert() share it.
 template <class CoreType, class Rule>
-std::shared_ptr<const std::string> shared_merge_text(const Rule& rule) {
-  const auto make = [&] { return std::make_shared<const std::string>(detail::merge_text<CoreType>(rule)); };
+SharedText shared_merge_text(const Rule& rule) {
   if constexpr (Rule::has_fixed_text) {
-    static const std::shared_ptr<const std::string> text = make();
-    return text;
+    static const std::string& text = *new std::string(detail::merge_text<CoreType>(rule));
+    return SharedText::lasting(text);
   } else {
-    return make();
+    return SharedText(detail::merge_text<CoreType>(rule));
   }
 }
 
@@ -10465,11 +10702,13 @@ class MergePlanner : MergeActions<CoreType> {
 
   void run(typename Traits::Range& range) {
     plan_.entries.reserve(detail::rows_to_expect<Declared, Source>(range));
-    if constexpr (std::same_as<std::remove_cvref_t<decltype(rule_.policy())>, NoPolicy>) {
+    if constexpr (!std::same_as<std::remove_cvref_t<decltype(rule_.policy())>, NoPolicy>) {
+      take_survivors(range);
+    } else if constexpr (is_one_row<typename Traits::Range>) {
+      take_one(std::addressof(range.front()), 0);
+    } else {
       detail::for_each_block<Declared, Source>(
           range, [this](std::span<const Pointer> rows, Position first) { take_block(rows, first); });
-    } else {
-      take_survivors(range);
     }
     if constexpr (Rule::template has_clause<ClauseKind::not_matched_by_source>) visit_unmatched_targets();
     assert(!Key::by_key || plan_.source_rows_add_up());
@@ -10501,6 +10740,14 @@ class MergePlanner : MergeActions<CoreType> {
     return {hash, nullptr};
   }
 
+  void take_one(Pointer row, Position position) {
+    const auto key = Key::of(*row);
+    if constexpr (Key::by_key) detail::require_valid_key(typename Key::SourceParts{}, key, position);
+    const Lookup lookup = look_up(detail::hash_of(key));
+    if (lookup.candidate != nullptr) detail::prefetch_object(*lookup.candidate);
+    take(row, position, lookup);
+  }
+
   void take_block(std::span<const Pointer> rows, Position first) {
     std::array<Lookup, block_size> lookups;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -10514,7 +10761,13 @@ class MergePlanner : MergeActions<CoreType> {
     if constexpr (Key::by_key) {
       for (std::size_t i = 0; i < rows.size(); ++i) {
         lookups[i] = look_up(lookups[i].hash);
-        if (lookups[i].candidate != nullptr) detail::prefetch_object(*lookups[i].candidate);
+        if (lookups[i].candidate != nullptr) detail::prefetch_lines(lookups[i].candidate);
+      }
+      if constexpr (detail::is_kept_elsewhere<decltype(CoreType::key_of(std::declval<const Row&>()))>) {
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          if (const SlotType* slot = lookups[i].candidate)
+            detail::prefetch_elsewhere(CoreType::key_of(slot->get()));
+        }
       }
     }
     for (std::size_t i = 0; i < rows.size(); ++i) take(rows[i], first + i, lookups[i]);
@@ -10996,7 +11249,13 @@ class Validator {
       if (has_indexes || !entry.key_known) find_keys(entry);
     }
     plan_.set_out();
-    if (plan_.counts.arrivals != 0) check_primary();
+    if (plan_.counts.arrivals != 0) {
+      if (plan_.entries.size() == 1 && plan_.entries.front().key_known) {
+        find_grave(plan_.entries.front());
+      } else {
+        check_primary();
+      }
+    }
     if (!plan_.turns.empty()) plan_.place_in_log();
     check_secondaries(std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
     if (!core_.checks.empty()) check_constraints();
@@ -11064,7 +11323,7 @@ class Validator {
       Entry& entry = placed[i];
       if (!entry.arrives_at_key()) continue;
       check.arrive(plan_, entry, entry.hash, arrivals.is_alone(entry.hash), holders, leaves);
-      if (core_.graves.size() != 0) find_grave(entry);
+      find_grave(entry);
     }
   }
 
@@ -11073,6 +11332,7 @@ class Validator {
   }
 
   void find_grave(Entry& entry) {
+    if (core_.graves.size() == 0) return;
     if (const auto* turn = plan_.turn_if_any(entry); turn != nullptr && turn->frees_key != nullptr) return;
     auto* grave = core_.find_grave(CoreType::key_of(entry.after->get()), entry.hash);
     if (grave != nullptr) plan_.turn_of(entry).grave = grave;
@@ -11164,59 +11424,26 @@ class Applier {
   Applier(const Applier&) = delete;
   Applier& operator=(const Applier&) = delete;
   ~Applier() {
-    if (published_) return;
-    for (const Entry& entry : plan_.entries) {
-      if (entry.fresh != nullptr) core_.rows.erase(core_.rows.iterator_to(*entry.fresh));
-    }
-    if (made_ != nullptr) core_.log->records.pop_back();
-    for (const Numbered& numbered : numbered_) {
-      if (numbered.added) core_.applied.erase(numbered.app);
-    }
+    if (!published_) undo();
   }
 
-  void stage(CommitNote&& note) {
-    const PlanCounts& counts = plan_.counts;
-    number_apps(note.once);
-    record(note, LogBlock<Row>(core_.log->arena, counts.log));
-    core_.keys.reserve(counts.arrivals, [this](auto visit) {
-      plan_.placed().for_each([&](const Entry& entry) {
-        if (entry.arrives_at_key()) visit(entry.hash);
-      });
-    });
-    core_.graves.reserve(counts.departures, [this](auto visit) {
-      for (const Entry& entry : plan_.entries) {
-        if (entry.leaves_key()) visit(plan_.hash_before(entry));
-      }
-    });
+  [[gnu::always_inline]] void stage(CommitNote&& note) {
+    if (!note.once.empty()) number_apps(note.once);
+    record(note);
+    make_room();
     add_slots();
     if (core_.journal != nullptr) core_.journal->commit(*made_, note.once, plan_);
   }
 
-  void publish() noexcept {
+  [[gnu::always_inline]] void publish() noexcept {
     published_ = true;
     for (const Numbered& numbered : numbered_) numbered.app->second = numbered.number;
-    const auto placed = plan_.placed();
-    for (std::size_t i = 0; i < placed.size(); ++i) {
-      if (i + prefetch_distance < placed.size()) core_.keys.prefetch(placed[i + prefetch_distance].hash);
-      prefetch_leaving(placed, i);
-      Entry& entry = placed[i];
-      if (entry.outcome == Outcome::insert) {
-        arrive(entry, entry.log_place, LogKind::insert, core_.next_order++);
-      } else {
-        replace(entry);
-      }
+    if (plan_.entries.size() == 1) {
+      carry_out(plan_.entries.front());
+    } else {
+      carry_out_all();
     }
-    const auto others = plan_.others();
-    for (std::size_t i = 0; i < others.size(); ++i) {
-      if (i + 2 * prefetch_distance < others.size())
-        detail::prefetch_object(*others[i + 2 * prefetch_distance].slot);
-      if (i + prefetch_distance < others.size())
-        detail::prefetch_to_write(others[i + prefetch_distance].slot->newest);
-      prefetch_leaving(others, i);
-      Entry& entry = others[i];
-      entry.outcome == Outcome::update ? update_in_place(entry) : leave(entry, LogKind::erase);
-    }
-    block().close(plan_.counts.log);
+    made_->block.close(plan_.counts.log);
     for (const KeyTurn<Row>& turn : plan_.turns) {
       if (turn.frees_key != nullptr) turn.arrived->set_older(plan_.turns[turn.frees_key->turn - 1].left);
     }
@@ -11235,7 +11462,17 @@ class Applier {
     std::uint64_t number;
   };
 
-  void number_apps(const std::vector<AppNumber>& once) {
+  [[gnu::noinline]] void undo() noexcept {
+    for (const Entry& entry : plan_.entries) {
+      if (entry.fresh != nullptr) core_.rows.erase(core_.rows.iterator_to(*entry.fresh));
+    }
+    if (made_ != nullptr) core_.log->records.pop_back();
+    for (const Numbered& numbered : numbered_) {
+      if (numbered.added) core_.applied.erase(numbered.app);
+    }
+  }
+
+  [[gnu::noinline]] void number_apps(const std::vector<AppNumber>& once) {
     numbered_.reserve(once.size());
     for (const AppNumber& next : once) {
       const auto [app, added] = core_.applied.try_emplace(next.app, 0);
@@ -11243,19 +11480,73 @@ class Applier {
     }
   }
 
-  void record(CommitNote& note, LogBlock<Row>&& block) {
+  [[gnu::always_inline]] void record(CommitNote& note) {
     auto& records = core_.log->records;
     Timestamp time = note.timestamp ? *note.timestamp : core_.options.clock();
-    if (!records.empty()) time = std::max(time, detail::tick_after(records.back().timestamp));
-    const Version version = core_.version() + 1;
-    made_ = &records.emplace_back();
-    made_->version = version;
-    made_->timestamp = time;
-    made_->operation = note.operation;
-    made_->parameters = std::move(note.parameters);
-    made_->metrics = plan_.metrics;
-    made_->metadata = std::move(note.metadata);
-    made_->block = std::move(block);
+    Version version = 1;
+    if (!records.empty()) {
+      const CommitRecord<Row>& last = records.back();
+      time = std::max(time, detail::tick_after(last.timestamp));
+      version = last.version + 1;
+    }
+    made_ = &records.emplace_back(version, time, note, plan_.metrics, core_.log->arena, plan_.counts.log);
+  }
+
+  [[gnu::always_inline]] void make_room() {
+    const PlanCounts& counts = plan_.counts;
+    if (plan_.entries.size() == 1) {
+      const Entry& entry = plan_.entries.front();
+      if (entry.arrives_at_key()) core_.keys.reserve_one(entry.hash);
+      if (entry.leaves_key()) core_.graves.reserve_one(plan_.hash_before(entry));
+      return;
+    }
+    core_.keys.reserve(counts.arrivals, [this](auto visit) {
+      plan_.placed().for_each([&](const Entry& entry) {
+        if (entry.arrives_at_key()) visit(entry.hash);
+      });
+    });
+    core_.graves.reserve(counts.departures, [this](auto visit) {
+      for (const Entry& entry : plan_.entries) {
+        if (entry.leaves_key()) visit(plan_.hash_before(entry));
+      }
+    });
+  }
+
+  void carry_out(Entry& entry) noexcept {
+    if (entry.needs_slot()) {
+      place(entry);
+    } else if (entry.outcome == Outcome::update) {
+      update_in_place(entry);
+    } else if (entry.outcome == Outcome::erase) {
+      leave(entry, LogKind::erase);
+    }
+  }
+
+  void carry_out_all() noexcept {
+    const auto placed = plan_.placed();
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+      if (i + prefetch_distance < placed.size()) core_.keys.prefetch(placed[i + prefetch_distance].hash);
+      prefetch_leaving(placed, i);
+      place(placed[i]);
+    }
+    const auto others = plan_.others();
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      if (i + 2 * prefetch_distance < others.size())
+        detail::prefetch_lines(others[i + 2 * prefetch_distance].slot);
+      if (i + prefetch_distance < others.size())
+        detail::prefetch_to_write(others[i + prefetch_distance].slot->newest);
+      prefetch_leaving(others, i);
+      Entry& entry = others[i];
+      entry.outcome == Outcome::update ? update_in_place(entry) : leave(entry, LogKind::erase);
+    }
+  }
+
+  void place(Entry& entry) noexcept {
+    if (entry.outcome == Outcome::insert) {
+      arrive(entry, entry.log_place, LogKind::insert, core_.next_order++);
+    } else {
+      replace(entry);
+    }
   }
 
   void add_slots() {
@@ -11309,7 +11600,7 @@ class Applier {
   }
 
   // The row goes on in another slot, at the same place in the order of rows.
-  void replace(Entry& entry) noexcept {
+  [[gnu::noinline]] void replace(Entry& entry) noexcept {
     const Slot<Row>& fresh = *entry.fresh;
     const std::uint64_t order = entry.slot->order;
     if constexpr (!CoreType::ordered) {
@@ -11338,7 +11629,7 @@ class Applier {
     if (grave != nullptr) core_.graves.erase(entry.hash, grave);
   }
 
-  void leave(Entry& entry, LogKind kind) noexcept {
+  [[gnu::noinline]] void leave(Entry& entry, LogKind kind) noexcept {
     const std::uint64_t order = entry.slot->order;
     const std::uint64_t hash = plan_.hash_before(entry);
     core_.keys.erase(hash, entry.slot);
@@ -11381,10 +11672,11 @@ void publish_sequences(CoreType& core, Plan<typename CoreType::RowType>& plan) n
 /// Exception safety: strong. Complexity: O(entries) on average, and what the secondary indexes cost.
 template <class CoreType>
 bool apply(CoreType& core, Plan<typename CoreType::RowType>& plan, CommitNote&& note) {
-  const bool says_something =
-      note.metadata || !note.once.empty() || note.timestamp || core.options.record_empty_commits;
   if (plan.sequences != nullptr) plan.sequences->stage(core.sequences);
-  if (plan.metrics.affected() == 0 && !says_something) {
+  const auto says_something = [&] {
+    return note.metadata || !note.once.empty() || note.timestamp || core.options.record_empty_commits;
+  };
+  if (plan.metrics.affected() == 0 && !says_something()) {
     if (plan.sequences != nullptr && core.journal != nullptr) core.journal->remember(*plan.sequences);
     detail::publish_sequences(core, plan);
     return false;
@@ -11516,7 +11808,7 @@ class Commit {
     return record_->parameters ? std::string_view(*record_->parameters) : std::string_view();
   }
 
-  [[nodiscard]] const Metrics& metrics() const noexcept { return record_->metrics; }
+  [[nodiscard]] Metrics metrics() const noexcept { return record_->metrics.get(); }
 
   /// What the writer stored with the commit; empty if nothing.
   [[nodiscard]] std::string_view metadata() const noexcept {
@@ -11616,7 +11908,7 @@ namespace keyfold {
 template <class Row>
 class MergeResult {
  public:
-  MergeResult(const detail::Written& written, const std::shared_ptr<const detail::CommitLog<Row>>& log,
+  MergeResult(const detail::Written& written, const std::shared_ptr<detail::CommitLog<Row>>& log,
               std::vector<std::exception_ptr> subscriber_errors = {}) noexcept
       : written_(written),
         log_(log),
@@ -11782,7 +12074,7 @@ class [[nodiscard("nothing happens before execute() or preview()")]] MergeBuilde
 
   /// Stored with the commit. A merge with metadata makes a version even if it changes nothing.
   MergeBuilder metadata(std::string text) && {
-    input_.note.metadata = std::move(text);
+    input_.note.metadata = detail::SharedText(std::move(text));
     return std::move(*this);
   }
 
@@ -11957,7 +12249,7 @@ class [[nodiscard("nothing happens before execute() or preview()")]] ApplyChange
 
   /// Stored with the commit. A load with metadata makes a version even if it changes nothing.
   ApplyChanges metadata(std::string text) && {
-    input_.note.metadata = std::move(text);
+    input_.note.metadata = detail::SharedText(std::move(text));
     return std::move(*this);
   }
 
@@ -12009,8 +12301,7 @@ class [[nodiscard("nothing happens before execute() or preview()")]] ApplyChange
   template <class Declared>
   MergeResult<Row> execute_as(detail::CommitNote note) {
     note.operation = "APPLY CHANGES";
-    note.parameters =
-        std::make_shared<const std::string>(detail::feed_text<typename Planner<Declared>::Key>(feed_));
+    note.parameters = detail::SharedText(detail::feed_text<typename Planner<Declared>::Key>(feed_));
     return input_.target->write(std::move(note), planner<Declared>());
   }
 
@@ -13496,6 +13787,15 @@ class [[nodiscard]] Subscription {
 /// A write to a table, from the plan to the last subscriber.
 namespace keyfold::detail {
 
+template <class CoreType>
+[[gnu::noinline]] void tell_all(CoreType& core, std::vector<std::exception_ptr>& errors) noexcept {
+  const auto subscribers = core.subscribers;  // a callback may do anything to the table
+  const auto commit_of = [&](Version version) {
+    return Commit<typename CoreType::RowType>(*core.log, *core.log->find(version));
+  };
+  subscribers->tell(commit_of, [&] { return core.version(); }, errors);
+}
+
 /// Tells subscribers of commits they have not heard of yet; then old versions may go.
 template <class CoreType>
 void tell_subscribers(CoreType& core, std::vector<std::exception_ptr>& errors) noexcept {
@@ -13503,11 +13803,7 @@ void tell_subscribers(CoreType& core, std::vector<std::exception_ptr>& errors) n
   if (core.subscribers->empty()) {
     core.subscribers->skip_to(core.version());
   } else {
-    const auto subscribers = core.subscribers;  // a callback may do anything to the table
-    const auto commit_of = [&](Version version) {
-      return Commit<typename CoreType::RowType>(*core.log, *core.log->find(version));
-    };
-    subscribers->tell(commit_of, [&] { return core.version(); }, errors);
+    detail::tell_all(core, errors);
   }
   if (core.retain != nullptr) core.retain(core);
 }
@@ -13544,7 +13840,8 @@ class Replayed {
     record.version = log.latest();
     if (!log.empty()) record.timestamp = log.records.back().timestamp;
     record.operation = "REPLAY";
-    record.metrics.source_rows = record.metrics.inserted = record.table_size = rows.size();
+    record.metrics = Metrics{.source_rows = rows.size(), .inserted = rows.size()};
+    record.table_size = rows.size();
     record.block = LogBlock<Row>(arena_, {.firsts = rows.size()});
     for (const auto& slot : rows) {
       const auto* row = rows_.add(LogKind::erase, record.version, nullptr, Holder<Row>(slot.get()));
@@ -13609,9 +13906,16 @@ class CoreCopy {
     CommitLog<Row>& to = *to_->log;
     for (const LogBlock<Row>& block : from.retired) to.retired.push_back(copy_block(block));
     for (const CommitRecord<Row>& record : from.records) {
-      to.records.push_back({record.version, record.timestamp, record.operation, record.parameters,
-                            record.metrics, record.metadata, record.table_size, record.has_changes,
-                            copy_block(record.block)});
+      CommitRecord<Row>& copy = to.records.emplace_back();
+      copy.version = record.version;
+      copy.timestamp = record.timestamp;
+      copy.operation = record.operation;
+      copy.parameters = record.parameters;
+      copy.metadata = record.metadata;
+      copy.table_size = record.table_size;
+      copy.metrics = record.metrics.get();
+      copy.has_changes = record.has_changes;
+      copy.block = copy_block(record.block);
     }
     to.operations = from.operations;
     to.oldest = from.oldest;
@@ -14156,9 +14460,24 @@ __asm__(
     ".ascii \"                yield row\\n\"\n"
     ".ascii \"        for _, row in gone:\\n\"\n"
     ".ascii \"            yield row\\n\"\n"
-    ".ascii \"    def counts(metrics):\\n\"\n"
-    ".ascii \"        fields = ((field.name, int(metrics[field])) for field in metrics.type.unqualified().fields())\\n\"\n"
-    ".ascii \"        return ' '.join('%s=%d' % field for field in fields if field[1] and not field[0].startswith('matched_'))\\n\"\n"
+    ".ascii \"    def numbers_in(metrics):\\n\"\n"
+    ".ascii \"        return [(field.name, int(metrics[field])) for field in metrics.type.unqualified().fields()]\\n\"\n"
+    ".ascii \"    def unpacked(metrics):\\n\"\n"
+    ".ascii \"        kind = metrics['large_'].type.strip_typedefs().template_argument(0).unqualified()\\n\"\n"
+    ".ascii \"        large = pointee(metrics['large_'], kind)\\n\"\n"
+    ".ascii \"        if large is not None:\\n\"\n"
+    ".ascii \"            return numbers_in(large)\\n\"\n"
+    ".ascii \"        packed = int(metrics['low_']) | int(metrics['high_']) << 64\\n\"\n"
+    ".ascii \"        return [(field.name, packed >> 8 * place & 255) for place, field in enumerate(kind.fields())]\\n\"\n"
+    ".ascii \"    def counts(numbers):\\n\"\n"
+    ".ascii \"        return ' '.join('%s=%d' % number for number in numbers if number[1] and not number[0].startswith('matched_'))\\n\"\n"
+    ".ascii \"    def shared_text(shared):\\n\"\n"
+    ".ascii \"        address = int(shared['at_'])\\n\"\n"
+    ".ascii \"        if address == 0:\\n\"\n"
+    ".ascii \"            return None\\n\"\n"
+    ".ascii \"        kind = gdb.lookup_type('keyfold::detail::SharedText::Shared')\\n\"\n"
+    ".ascii \"        counted = gdb.Value(address & ~1).cast(kind.pointer()).dereference()['text']\\n\"\n"
+    ".ascii \"        return counted if address & 1 else gdb.Value(address).cast(counted.type.pointer()).dereference()\\n\"\n"
     ".ascii \"    def text(value):\\n\"\n"
     ".ascii \"        return value.format_string(pretty_structs=False)\\n\"\n"
     ".ascii \"    def change_text(before, after):\\n\"\n"
@@ -14191,7 +14510,7 @@ __asm__(
     ".ascii \"            return '%d microseconds since 1970' % microseconds\\n\"\n"
     ".ascii \"    def commit_text(record):\\n\"\n"
     ".ascii \"        operation = text(record['operation']).strip('\\\"')\\n\"\n"
-    ".ascii \"        return ('version %d %s %s' % (int(record['version']), operation, counts(record['metrics']))).rstrip()\\n\"\n"
+    ".ascii \"        return ('version %d %s %s' % (int(record['version']), operation, counts(unpacked(record['metrics'])))).rstrip()\\n\"\n"
     ".ascii \"    def plural(count, noun):\\n\"\n"
     ".ascii \"        return '%d %s%s' % (count, noun, '' if count == 1 else 's')\\n\"\n"
     ".ascii \"    class Printer:\\n\"\n"
@@ -14243,12 +14562,10 @@ __asm__(
     ".ascii \"            return 'keyfold::Commit of ' + commit_text(self.record)\\n\"\n"
     ".ascii \"        def children(self):\\n\"\n"
     ".ascii \"            yield 'timestamp', time_text(self.record['timestamp'])\\n\"\n"
-    ".ascii \"            parameters = pointee(self.record['parameters'], self.record['parameters'].type.template_argument(0))\\n\"\n"
-    ".ascii \"            if parameters is not None:\\n\"\n"
-    ".ascii \"                yield 'parameters', parameters\\n\"\n"
-    ".ascii \"            metadata = optional(self.record['metadata'])\\n\"\n"
-    ".ascii \"            if metadata is not None:\\n\"\n"
-    ".ascii \"                yield 'metadata', metadata\\n\"\n"
+    ".ascii \"            for name in 'parameters', 'metadata':\\n\"\n"
+    ".ascii \"                words = shared_text(self.record[name])\\n\"\n"
+    ".ascii \"                if words is not None:\\n\"\n"
+    ".ascii \"                    yield name, words\\n\"\n"
     ".ascii \"            for index, change in enumerate(log_changes(self.record['block'])):\\n\"\n"
     ".ascii \"                yield 'changes[%d]' % index, change\\n\"\n"
     ".ascii \"    class Change(Printer):\\n\"\n"
@@ -14264,12 +14581,12 @@ __asm__(
     ".ascii \"            return elements(self.value['changes_'])\\n\"\n"
     ".ascii \"    class Metrics(Printer):\\n\"\n"
     ".ascii \"        def to_string(self):\\n\"\n"
-    ".ascii \"            return 'keyfold::Metrics ' + (counts(self.value) or 'of nothing')\\n\"\n"
+    ".ascii \"            return 'keyfold::Metrics ' + (counts(numbers_in(self.value)) or 'of nothing')\\n\"\n"
     ".ascii \"    class MergeResult(Printer):\\n\"\n"
     ".ascii \"        def to_string(self):\\n\"\n"
     ".ascii \"            written = self.value['written_']\\n\"\n"
     ".ascii \"            made = 'version %d' % int(written['version']) if written['committed'] else 'no new version'\\n\"\n"
-    ".ascii \"            return ('keyfold::MergeResult: %s %s' % (made, counts(written['metrics']))).rstrip()\\n\"\n"
+    ".ascii \"            return ('keyfold::MergeResult: %s %s' % (made, counts(numbers_in(written['metrics'])))).rstrip()\\n\"\n"
     ".ascii \"    class RowIterator(Printer):\\n\"\n"
     ".ascii \"        def to_string(self):\\n\"\n"
     ".ascii \"            node = self.value['base_']['node']\\n\"\n"
@@ -14307,10 +14624,8 @@ std::size_t bytes_of(const LogBlock<Row>& block) noexcept {
 
 template <class Row>
 std::size_t bytes_of(const CommitRecord<Row>& record) noexcept {
-  std::size_t bytes = sizeof(record) + detail::bytes_of(record.block);
-  if (record.parameters) bytes += sizeof(std::string) + record.parameters->capacity();
-  if (record.metadata) bytes += record.metadata->capacity();
-  return bytes;
+  const std::size_t bytes = sizeof(record) + detail::bytes_of(record.block);
+  return bytes + record.metrics.bytes() + record.parameters.bytes() + record.metadata.bytes();
 }
 
 /// The bucket array of a hashed index; an ordered one has its links in the rows' nodes.
@@ -14976,7 +15291,7 @@ class Writes : public Loads<Self, Target, Row> {
       parameters += parameters.empty() ? "DUPLICATES " : " DUPLICATES ";
       policy_of_self().print(parameters);
     }
-    if (!parameters.empty()) note.parameters = std::make_shared<const std::string>(std::move(parameters));
+    if (!parameters.empty()) note.parameters = detail::SharedText(std::move(parameters));
     return target.write(std::move(note), [&](auto& plan) { fill(std::as_const(target.core()), plan); });
   }
 };
@@ -14995,7 +15310,7 @@ class [[nodiscard]] Writer : public Writes<Writer<Target, Row, Policy, checks_ro
 
   /// As MergeBuilder::metadata().
   Writer metadata(std::string text) && {
-    note_.metadata = std::move(text);
+    note_.metadata = detail::SharedText(std::move(text));
     return std::move(*this);
   }
 
@@ -15194,9 +15509,10 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
     open();
     detail::CommitNote note = note_;
     note.operation = "TRANSACTION";
-    note.parameters = std::make_shared<const std::string>(workspace_->statements());
+    note.parameters = detail::SharedText(workspace_->statements());
     if (std::string metadata = workspace_->metadata(); !metadata.empty())
-      note.metadata = note.metadata ? *note.metadata + "; " + metadata : std::move(metadata);
+      note.metadata =
+          detail::SharedText(note.metadata ? *note.metadata + "; " + metadata : std::move(metadata));
     for (detail::AppNumber& number : workspace_->new_numbers()) add_number(note.once, std::move(number));
     Result result =
         detail::commit(*base_, std::move(note), [this](auto& plan) { workspace_->plan_commit(plan); });
@@ -15579,7 +15895,7 @@ class Table
 
   Result restore(detail::CommitNote note, Version version) {
     note.operation = "RESTORE";
-    note.parameters = std::make_shared<const std::string>("TO VERSION " + std::to_string(checked(version)));
+    note.parameters = detail::SharedText("TO VERSION " + std::to_string(checked(version)));
     return write(std::move(note), [&](auto& plan) { detail::plan_restore(*core_, plan, version); });
   }
   Result restore(detail::CommitNote note, Timestamp time) {
@@ -15638,7 +15954,7 @@ ChangeFeed<R> Table<R, K, I...>::changes(Version after, Version up_to) const {
   const auto first = std::ranges::upper_bound(log.records, after, {}, &detail::CommitRecord<Row>::version);
   std::size_t count = 0;
   for (auto record = first; record != log.records.end() && record->version <= up_to; ++record)
-    count += record->metrics.affected();
+    count += record->metrics.get().affected();
   feed.reserve(count);
   for (auto record = first; record != log.records.end() && record->version <= up_to; ++record) {
     detail::for_each_change(log, *record, [&](Change<Row>&& change) {
@@ -15688,7 +16004,7 @@ typename Table<R, K, I...>::Result Table<R, K, I...>::undo(detail::CommitNote no
   const auto& record = *log.find(version);
   if (!record.has_changes) throw VersionExpired::of_changes(version, log.oldest);
   note.operation = "UNDO";
-  note.parameters = std::make_shared<const std::string>("VERSION " + std::to_string(version));
+  note.parameters = detail::SharedText("VERSION " + std::to_string(version));
   return write(std::move(note), [&](auto& plan) {
     detail::ChangePlanner<Core> planner(*core_, plan);
     planner.undo(record.block);

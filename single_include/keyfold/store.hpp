@@ -2146,19 +2146,6 @@ namespace keyfold::detail {
 /// Called with the rows done and the rows in all; returns whether to go on. May be empty.
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t all)>;
 
-inline constexpr std::array metric_fields{&Metrics::source_rows,
-                                          &Metrics::inserted,
-                                          &Metrics::updated,
-                                          &Metrics::deleted,
-                                          &Metrics::unchanged,
-                                          &Metrics::skipped,
-                                          &Metrics::matched_updated,
-                                          &Metrics::matched_deleted,
-                                          &Metrics::not_matched_by_source_updated,
-                                          &Metrics::not_matched_by_source_deleted,
-                                          &Metrics::dropped_duplicates,
-                                          &Metrics::dropped_late};
-
 enum class ParametersAre : std::uint8_t { absent, text, those_before };
 
 template <auto... Members>
@@ -2355,18 +2342,19 @@ class SnapshotWriter {
     put_parameters(record.parameters);
     detail::put_u8(out(), record.metadata ? 1 : 0);
     if (record.metadata) detail::put_text(out(), *record.metadata);
-    for (const auto field : metric_fields) detail::put_u64(out(), record.metrics.*field);
+    const Metrics metrics = record.metrics.get();
+    for (const auto field : metric_fields) detail::put_u64(out(), metrics.*field);
     detail::put_u64(out(), record.table_size);
     put_counts(record.block);
   }
 
-  void put_parameters(const std::shared_ptr<const std::string>& parameters) {
+  void put_parameters(const SharedText& parameters) {
     using enum ParametersAre;
-    const bool repeated = parameters != nullptr && parameters_ != nullptr && *parameters == *parameters_;
-    const auto form = parameters == nullptr ? absent : repeated ? those_before : text;
+    const bool repeated = parameters && parameters_ != nullptr && *parameters == *parameters_;
+    const auto form = !parameters ? absent : repeated ? those_before : text;
     detail::put_u8(out(), static_cast<std::uint8_t>(form));
     if (form == text) detail::put_text(out(), *parameters);
-    if (parameters != nullptr) parameters_ = parameters.get();
+    if (parameters) parameters_ = &*parameters;
   }
 
   std::uint64_t reference_to(const Entry* entry) const noexcept {
@@ -2617,9 +2605,10 @@ class SnapshotReader {
     record.timestamp = get_timestamp();
     record.operation = stored_operation(detail::get_text(in));
     record.parameters = get_parameters();
-    if (detail::get_flag(in)) record.metadata.emplace(detail::get_text(in));
-    for (const auto field : metric_fields)
-      record.metrics.*field = static_cast<std::size_t>(detail::get_u64(in));
+    if (detail::get_flag(in)) record.metadata = SharedText(std::string(detail::get_text(in)));
+    Metrics metrics;
+    for (const auto field : metric_fields) metrics.*field = static_cast<std::size_t>(detail::get_u64(in));
+    record.metrics = metrics;
     record.table_size = static_cast<std::size_t>(detail::get_u64(in));
     log_.records.push_back(std::move(record));
   }
@@ -2632,14 +2621,14 @@ class SnapshotReader {
     return *log_.operations.emplace_back(std::make_shared<const std::string>(text));
   }
 
-  std::shared_ptr<const std::string> get_parameters() {
+  SharedText get_parameters() {
     switch (static_cast<ParametersAre>(detail::get_u8(*in_))) {
       case ParametersAre::absent:
-        return nullptr;
+        return {};
       case ParametersAre::text:
-        return parameters_ = std::make_shared<const std::string>(detail::get_text(*in_));
+        return parameters_ = SharedText(std::string(detail::get_text(*in_)));
       case ParametersAre::those_before:
-        require(parameters_ != nullptr, "parameters refer to others that are not there");
+        require(static_cast<bool>(parameters_), "parameters refer to others that are not there");
         return parameters_;
     }
     fail("parameters have an unknown form");
@@ -2784,7 +2773,7 @@ class SnapshotReader {
       for (const auto* entry = record->block.first(); entry != nullptr; entry = record->block.next(entry))
         ++kinds[static_cast<std::size_t>(entry->kind())];
       const auto [inserts, updates, erases, departures, arrivals] = kinds;
-      const Metrics& metrics = record->metrics;
+      const Metrics metrics = record->metrics.get();
       require(metrics.inserted == inserts && metrics.updated == updates + departures &&
                   metrics.deleted == erases && departures == arrivals,
               "the counts of a version are not those of its changes");
@@ -2937,7 +2926,7 @@ class SnapshotReader {
   std::optional<RowDecoder<Row>> rows_;
   std::unique_ptr<Decoder> decoder_;
   RememberedLoader<CoreType> remembered_;
-  std::shared_ptr<const std::string> parameters_;
+  SharedText parameters_;
   std::vector<Entry*> entries_;
   Arena scratch_{*core_->options.memory};  // of blocks that are being read
   std::vector<Link> links_;
@@ -3470,7 +3459,8 @@ class RecordWriter {
     detail::put_text(buffer_, record.operation);
     put_optional(record.parameters ? std::optional<std::string_view>(*record.parameters) : std::nullopt);
     put_optional(record.metadata ? std::optional<std::string_view>(*record.metadata) : std::nullopt);
-    for (const auto field : metric_fields) detail::put_u64(buffer_, record.metrics.*field);
+    const Metrics metrics = record.metrics.get();
+    for (const auto field : metric_fields) detail::put_u64(buffer_, metrics.*field);
     detail::put_count(buffer_, once.size());
     for (const AppNumber& number : once) {
       detail::put_text(buffer_, number.app);
@@ -3616,8 +3606,8 @@ class RecordReplayer {
     if (!core_.log->empty() && *note.timestamp < detail::tick_after(core_.log->records.back().timestamp))
       in.fail("it is older than the commit before it");
     note.operation = stored_operation(detail::get_text(in));
-    if (detail::get_flag(in)) note.parameters = std::make_shared<const std::string>(detail::get_text(in));
-    if (detail::get_flag(in)) note.metadata.emplace(detail::get_text(in));
+    if (detail::get_flag(in)) note.parameters = SharedText(std::string(detail::get_text(in)));
+    if (detail::get_flag(in)) note.metadata = SharedText(std::string(detail::get_text(in)));
     Metrics metrics;
     for (const auto field : metric_fields) metrics.*field = static_cast<std::size_t>(detail::get_u64(in));
     for (std::uint32_t left = detail::get_u32(in); left > 0; --left) {

@@ -71,6 +71,14 @@ int main() {
   const auto notes_history = notes.history();
   const auto last_note = notes_history.back();
 
+  keyfold::Table<Note, keyfold::Key<&Note::number>> many(options);
+  std::vector<Note> many_rows;
+  for (int number = 0; number < 300; ++number) many_rows.push_back({number, "n"});
+  many.append(many_rows);
+  many.upsert({7, "seven"});
+  const auto many_history = many.history();
+  const auto one_of_many = many_history.back();
+
   Orders expiring;
   for (const int id : {1, 2, 3}) expiring.insert({id, "open"});
   const auto expired = expiring.as_of(keyfold::Version{1});
@@ -96,8 +104,9 @@ int main() {
   return first.empty() && second.empty() && unchanged.committed() && history.empty() &&
                  merge.version() == 0 && rekey.version() == 0 && change.before() == nullptr &&
                  metrics.inserted == 0 && feed.empty() && begin == orders.end() && notes_before.empty() &&
-                 last_note.version() == 0 && expired.version() == 0 && tagged.empty() &&
-                 dangling.version() == 1 && unborn == nullptr && empty.empty() && moved_to.empty()
+                 last_note.version() == 0 && one_of_many.version() == 0 && expired.version() == 0 &&
+                 tagged.empty() && dangling.version() == 1 && unborn == nullptr && empty.empty() &&
+                 moved_to.empty()
              ? 1
              : 0;
 }

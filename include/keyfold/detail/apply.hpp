@@ -49,59 +49,26 @@ class Applier {
   Applier(const Applier&) = delete;
   Applier& operator=(const Applier&) = delete;
   ~Applier() {
-    if (published_) return;
-    for (const Entry& entry : plan_.entries) {
-      if (entry.fresh != nullptr) core_.rows.erase(core_.rows.iterator_to(*entry.fresh));
-    }
-    if (made_ != nullptr) core_.log->records.pop_back();
-    for (const Numbered& numbered : numbered_) {
-      if (numbered.added) core_.applied.erase(numbered.app);
-    }
+    if (!published_) undo();
   }
 
-  void stage(CommitNote&& note) {
-    const PlanCounts& counts = plan_.counts;
-    number_apps(note.once);
-    record(note, LogBlock<Row>(core_.log->arena, counts.log));
-    core_.keys.reserve(counts.arrivals, [this](auto visit) {
-      plan_.placed().for_each([&](const Entry& entry) {
-        if (entry.arrives_at_key()) visit(entry.hash);
-      });
-    });
-    core_.graves.reserve(counts.departures, [this](auto visit) {
-      for (const Entry& entry : plan_.entries) {
-        if (entry.leaves_key()) visit(plan_.hash_before(entry));
-      }
-    });
+  [[gnu::always_inline]] void stage(CommitNote&& note) {
+    if (!note.once.empty()) number_apps(note.once);
+    record(note);
+    make_room();
     add_slots();
     if (core_.journal != nullptr) core_.journal->commit(*made_, note.once, plan_);
   }
 
-  void publish() noexcept {
+  [[gnu::always_inline]] void publish() noexcept {
     published_ = true;
     for (const Numbered& numbered : numbered_) numbered.app->second = numbered.number;
-    const auto placed = plan_.placed();
-    for (std::size_t i = 0; i < placed.size(); ++i) {
-      if (i + prefetch_distance < placed.size()) core_.keys.prefetch(placed[i + prefetch_distance].hash);
-      prefetch_leaving(placed, i);
-      Entry& entry = placed[i];
-      if (entry.outcome == Outcome::insert) {
-        arrive(entry, entry.log_place, LogKind::insert, core_.next_order++);
-      } else {
-        replace(entry);
-      }
+    if (plan_.entries.size() == 1) {
+      carry_out(plan_.entries.front());
+    } else {
+      carry_out_all();
     }
-    const auto others = plan_.others();
-    for (std::size_t i = 0; i < others.size(); ++i) {
-      if (i + 2 * prefetch_distance < others.size())
-        detail::prefetch_lines(others[i + 2 * prefetch_distance].slot);
-      if (i + prefetch_distance < others.size())
-        detail::prefetch_to_write(others[i + prefetch_distance].slot->newest);
-      prefetch_leaving(others, i);
-      Entry& entry = others[i];
-      entry.outcome == Outcome::update ? update_in_place(entry) : leave(entry, LogKind::erase);
-    }
-    block().close(plan_.counts.log);
+    made_->block.close(plan_.counts.log);
     for (const KeyTurn<Row>& turn : plan_.turns) {
       if (turn.frees_key != nullptr) turn.arrived->set_older(plan_.turns[turn.frees_key->turn - 1].left);
     }
@@ -120,7 +87,17 @@ class Applier {
     std::uint64_t number;
   };
 
-  void number_apps(const std::vector<AppNumber>& once) {
+  [[gnu::noinline]] void undo() noexcept {
+    for (const Entry& entry : plan_.entries) {
+      if (entry.fresh != nullptr) core_.rows.erase(core_.rows.iterator_to(*entry.fresh));
+    }
+    if (made_ != nullptr) core_.log->records.pop_back();
+    for (const Numbered& numbered : numbered_) {
+      if (numbered.added) core_.applied.erase(numbered.app);
+    }
+  }
+
+  [[gnu::noinline]] void number_apps(const std::vector<AppNumber>& once) {
     numbered_.reserve(once.size());
     for (const AppNumber& next : once) {
       const auto [app, added] = core_.applied.try_emplace(next.app, 0);
@@ -128,19 +105,73 @@ class Applier {
     }
   }
 
-  void record(CommitNote& note, LogBlock<Row>&& block) {
+  [[gnu::always_inline]] void record(CommitNote& note) {
     auto& records = core_.log->records;
     Timestamp time = note.timestamp ? *note.timestamp : core_.options.clock();
-    if (!records.empty()) time = std::max(time, detail::tick_after(records.back().timestamp));
-    const Version version = core_.version() + 1;
-    made_ = &records.emplace_back();
-    made_->version = version;
-    made_->timestamp = time;
-    made_->operation = note.operation;
-    made_->parameters = std::move(note.parameters);
-    made_->metrics = plan_.metrics;
-    made_->metadata = std::move(note.metadata);
-    made_->block = std::move(block);
+    Version version = 1;
+    if (!records.empty()) {
+      const CommitRecord<Row>& last = records.back();
+      time = std::max(time, detail::tick_after(last.timestamp));
+      version = last.version + 1;
+    }
+    made_ = &records.emplace_back(version, time, note, plan_.metrics, core_.log->arena, plan_.counts.log);
+  }
+
+  [[gnu::always_inline]] void make_room() {
+    const PlanCounts& counts = plan_.counts;
+    if (plan_.entries.size() == 1) {
+      const Entry& entry = plan_.entries.front();
+      if (entry.arrives_at_key()) core_.keys.reserve_one(entry.hash);
+      if (entry.leaves_key()) core_.graves.reserve_one(plan_.hash_before(entry));
+      return;
+    }
+    core_.keys.reserve(counts.arrivals, [this](auto visit) {
+      plan_.placed().for_each([&](const Entry& entry) {
+        if (entry.arrives_at_key()) visit(entry.hash);
+      });
+    });
+    core_.graves.reserve(counts.departures, [this](auto visit) {
+      for (const Entry& entry : plan_.entries) {
+        if (entry.leaves_key()) visit(plan_.hash_before(entry));
+      }
+    });
+  }
+
+  void carry_out(Entry& entry) noexcept {
+    if (entry.needs_slot()) {
+      place(entry);
+    } else if (entry.outcome == Outcome::update) {
+      update_in_place(entry);
+    } else if (entry.outcome == Outcome::erase) {
+      leave(entry, LogKind::erase);
+    }
+  }
+
+  void carry_out_all() noexcept {
+    const auto placed = plan_.placed();
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+      if (i + prefetch_distance < placed.size()) core_.keys.prefetch(placed[i + prefetch_distance].hash);
+      prefetch_leaving(placed, i);
+      place(placed[i]);
+    }
+    const auto others = plan_.others();
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      if (i + 2 * prefetch_distance < others.size())
+        detail::prefetch_lines(others[i + 2 * prefetch_distance].slot);
+      if (i + prefetch_distance < others.size())
+        detail::prefetch_to_write(others[i + prefetch_distance].slot->newest);
+      prefetch_leaving(others, i);
+      Entry& entry = others[i];
+      entry.outcome == Outcome::update ? update_in_place(entry) : leave(entry, LogKind::erase);
+    }
+  }
+
+  void place(Entry& entry) noexcept {
+    if (entry.outcome == Outcome::insert) {
+      arrive(entry, entry.log_place, LogKind::insert, core_.next_order++);
+    } else {
+      replace(entry);
+    }
   }
 
   void add_slots() {
@@ -194,7 +225,7 @@ class Applier {
   }
 
   // The row goes on in another slot, at the same place in the order of rows.
-  void replace(Entry& entry) noexcept {
+  [[gnu::noinline]] void replace(Entry& entry) noexcept {
     const Slot<Row>& fresh = *entry.fresh;
     const std::uint64_t order = entry.slot->order;
     if constexpr (!CoreType::ordered) {
@@ -223,7 +254,7 @@ class Applier {
     if (grave != nullptr) core_.graves.erase(entry.hash, grave);
   }
 
-  void leave(Entry& entry, LogKind kind) noexcept {
+  [[gnu::noinline]] void leave(Entry& entry, LogKind kind) noexcept {
     const std::uint64_t order = entry.slot->order;
     const std::uint64_t hash = plan_.hash_before(entry);
     core_.keys.erase(hash, entry.slot);
@@ -266,10 +297,11 @@ void publish_sequences(CoreType& core, Plan<typename CoreType::RowType>& plan) n
 /// Exception safety: strong. Complexity: O(entries) on average, and what the secondary indexes cost.
 template <class CoreType>
 bool apply(CoreType& core, Plan<typename CoreType::RowType>& plan, CommitNote&& note) {
-  const bool says_something =
-      note.metadata || !note.once.empty() || note.timestamp || core.options.record_empty_commits;
   if (plan.sequences != nullptr) plan.sequences->stage(core.sequences);
-  if (plan.metrics.affected() == 0 && !says_something) {
+  const auto says_something = [&] {
+    return note.metadata || !note.once.empty() || note.timestamp || core.options.record_empty_commits;
+  };
+  if (plan.metrics.affected() == 0 && !says_something()) {
     if (plan.sequences != nullptr && core.journal != nullptr) core.journal->remember(*plan.sequences);
     detail::publish_sequences(core, plan);
     return false;

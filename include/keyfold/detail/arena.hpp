@@ -37,8 +37,7 @@ class Stretch {
 
   /// Null if there is no room.
   std::byte* take(std::size_t bytes, std::size_t alignment) noexcept {
-    const std::uintptr_t at =
-        (reinterpret_cast<std::uintptr_t>(top_) + alignment - 1) / alignment * alignment;
+    const std::uintptr_t at = (reinterpret_cast<std::uintptr_t>(top_) + alignment - 1) & ~(alignment - 1);
     const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(end_);
     if (at > end || bytes > end - at) return nullptr;
     std::byte* taken = top_ + (at - reinterpret_cast<std::uintptr_t>(top_));
@@ -59,7 +58,7 @@ class Stretch {
   static constexpr std::size_t worth_a_call = std::size_t{16} * 1024;
 
   // Ahead of the top, but not where there is little: a small table is not to touch what it does not need.
-  void populate_to_top() noexcept {
+  [[gnu::noinline]] void populate_to_top() noexcept {
     std::byte* const from = std::exchange(populated_, top_ + std::min(left(), step));
     if (static_cast<std::size_t>(populated_ - from) >= worth_a_call) detail::populate(from, populated_);
   }
@@ -144,14 +143,7 @@ class Arena {
     if (bytes == 0) return {};
     if (bytes > largest / 4) return in(*Segment::make(*memory_, bytes, alignment), bytes, alignment);
     std::byte* data = current_ == nullptr ? nullptr : current_->room.take(bytes, alignment);
-    if (data == nullptr) {
-      while (next_ < bytes * 4) next_ *= 2;
-      Segment* fresh = Segment::make(*memory_, next_, alignment);
-      if (current_ != nullptr) current_->leave();
-      current_ = fresh;
-      next_ = std::min(next_ * 2, largest);
-      data = current_->room.take(bytes, alignment);
-    }
+    if (data == nullptr) data = take_from_next(bytes, alignment);
     current_->use();
     return {*current_, data, bytes};
   }
@@ -159,6 +151,15 @@ class Arena {
  private:
   static constexpr std::size_t smallest = 512;
   static constexpr std::size_t largest = std::size_t{64} * 1024;
+
+  [[gnu::noinline]] std::byte* take_from_next(std::size_t bytes, std::size_t alignment) {
+    while (next_ < bytes * 4) next_ *= 2;
+    Segment* fresh = Segment::make(*memory_, next_, alignment);
+    if (current_ != nullptr) current_->leave();
+    current_ = fresh;
+    next_ = std::min(next_ * 2, largest);
+    return current_->room.take(bytes, alignment);
+  }
 
   static ArenaBlock in(Segment& segment, std::size_t bytes, std::size_t alignment) noexcept {
     return {segment, segment.room.take(bytes, alignment), bytes};

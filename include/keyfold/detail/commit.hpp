@@ -14,6 +14,15 @@
 /// A write to a table, from the plan to the last subscriber.
 namespace keyfold::detail {
 
+template <class CoreType>
+[[gnu::noinline]] void tell_all(CoreType& core, std::vector<std::exception_ptr>& errors) noexcept {
+  const auto subscribers = core.subscribers;  // a callback may do anything to the table
+  const auto commit_of = [&](Version version) {
+    return Commit<typename CoreType::RowType>(*core.log, *core.log->find(version));
+  };
+  subscribers->tell(commit_of, [&] { return core.version(); }, errors);
+}
+
 /// Tells subscribers of commits they have not heard of yet; then old versions may go.
 template <class CoreType>
 void tell_subscribers(CoreType& core, std::vector<std::exception_ptr>& errors) noexcept {
@@ -21,11 +30,7 @@ void tell_subscribers(CoreType& core, std::vector<std::exception_ptr>& errors) n
   if (core.subscribers->empty()) {
     core.subscribers->skip_to(core.version());
   } else {
-    const auto subscribers = core.subscribers;  // a callback may do anything to the table
-    const auto commit_of = [&](Version version) {
-      return Commit<typename CoreType::RowType>(*core.log, *core.log->find(version));
-    };
-    subscribers->tell(commit_of, [&] { return core.version(); }, errors);
+    detail::tell_all(core, errors);
   }
   if (core.retain != nullptr) core.retain(core);
 }
@@ -62,7 +67,8 @@ class Replayed {
     record.version = log.latest();
     if (!log.empty()) record.timestamp = log.records.back().timestamp;
     record.operation = "REPLAY";
-    record.metrics.source_rows = record.metrics.inserted = record.table_size = rows.size();
+    record.metrics = Metrics{.source_rows = rows.size(), .inserted = rows.size()};
+    record.table_size = rows.size();
     record.block = LogBlock<Row>(arena_, {.firsts = rows.size()});
     for (const auto& slot : rows) {
       const auto* row = rows_.add(LogKind::erase, record.version, nullptr, Holder<Row>(slot.get()));

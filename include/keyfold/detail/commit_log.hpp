@@ -2,8 +2,11 @@
 #pragma once
 
 #include <keyfold/change.hpp>
+#include <keyfold/detail/commit_note.hpp>
 #include <keyfold/detail/log.hpp>
 #include <keyfold/detail/node_pool.hpp>
+#include <keyfold/detail/packed_metrics.hpp>
+#include <keyfold/detail/shared_text.hpp>
 #include <keyfold/detail/table_readers.hpp>
 #include <keyfold/error.hpp>
 #include <keyfold/fwd.hpp>
@@ -16,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace keyfold::detail {
@@ -23,14 +27,26 @@ namespace keyfold::detail {
 /// A commit as the log keeps it.
 template <class Row>
 struct CommitRecord {
+  CommitRecord() = default;
+  /// Takes the texts of the note. Throws std::bad_alloc, and what the memory resource of the arena throws.
+  CommitRecord(Version own_version, Timestamp time, CommitNote& note, const Metrics& counts, Arena& arena,
+               const EntryCounts& entries)
+      : version(own_version),
+        timestamp(time),
+        operation(note.operation),
+        parameters(std::move(note.parameters)),
+        metadata(std::move(note.metadata)),
+        metrics(counts),
+        block(arena, entries) {}
+
   Version version = 0;
   Timestamp timestamp{};
   std::string_view operation{};  // static storage, or in the log's `operations`
-  std::shared_ptr<const std::string> parameters{};
-  Metrics metrics{};
-  std::optional<std::string> metadata{};
+  SharedText parameters{};
+  SharedText metadata{};
   std::size_t table_size = 0;  // rows, after the commit
-  bool has_changes = true;     // false for a tagged version that is older than `oldest`: its block is retired
+  [[no_unique_address]] PackedMetrics metrics{};
+  bool has_changes = true;  // false for a tagged version that is older than `oldest`: its block is retired
   LogBlock<Row> block{};
 };
 
@@ -92,7 +108,7 @@ class CommitLog {
 
   const KeyFunctions<Row>& key;
   Arena arena;
-  std::shared_ptr<TableReaders> readers;  // of a table that is shared, else null
+  std::shared_ptr<TableReaders> readers;                       // of a table that is shared, else null
   std::vector<std::shared_ptr<const std::string>> operations;  // where those of loaded commits are stored
   NodePool record_pool;
   std::deque<Record, PoolAllocator<Record>>

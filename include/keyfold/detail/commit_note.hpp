@@ -1,10 +1,10 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/shared_text.hpp>
 #include <keyfold/fwd.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,9 +20,9 @@ struct AppNumber {
 
 /// What a commit says about itself beside its changes.
 struct CommitNote {
-  std::string_view operation{};                     // static storage
-  std::shared_ptr<const std::string> parameters{};  // may be null
-  std::optional<std::string> metadata{};
+  std::string_view operation{};  // static storage
+  SharedText parameters{};
+  SharedText metadata{};
   std::vector<AppNumber> once{};
   std::optional<Timestamp> timestamp{};  // of a commit that is made again from a journal
 };

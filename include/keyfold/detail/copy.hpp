@@ -40,9 +40,16 @@ class CoreCopy {
     CommitLog<Row>& to = *to_->log;
     for (const LogBlock<Row>& block : from.retired) to.retired.push_back(copy_block(block));
     for (const CommitRecord<Row>& record : from.records) {
-      to.records.push_back({record.version, record.timestamp, record.operation, record.parameters,
-                            record.metrics, record.metadata, record.table_size, record.has_changes,
-                            copy_block(record.block)});
+      CommitRecord<Row>& copy = to.records.emplace_back();
+      copy.version = record.version;
+      copy.timestamp = record.timestamp;
+      copy.operation = record.operation;
+      copy.parameters = record.parameters;
+      copy.metadata = record.metadata;
+      copy.table_size = record.table_size;
+      copy.metrics = record.metrics.get();
+      copy.has_changes = record.has_changes;
+      copy.block = copy_block(record.block);
     }
     to.operations = from.operations;
     to.oldest = from.oldest;

@@ -101,7 +101,7 @@ class HashIndex {
   }
   /// Likewise, for one.
   void reserve_one(std::uint64_t hash) {
-    presize(1);
+    if (directory_.empty()) presize(1);
     while (segment_of(hash).is_full()) make_room(hash, segment_of(hash).used + 1, size_ + 1);
   }
 

@@ -6,7 +6,6 @@
 #include <keyfold/memory.hpp>
 
 #include <cstddef>
-#include <string>
 #include <tuple>
 #include <utility>
 
@@ -29,10 +28,8 @@ std::size_t bytes_of(const LogBlock<Row>& block) noexcept {
 
 template <class Row>
 std::size_t bytes_of(const CommitRecord<Row>& record) noexcept {
-  std::size_t bytes = sizeof(record) + detail::bytes_of(record.block);
-  if (record.parameters) bytes += sizeof(std::string) + record.parameters->capacity();
-  if (record.metadata) bytes += record.metadata->capacity();
-  return bytes;
+  const std::size_t bytes = sizeof(record) + detail::bytes_of(record.block);
+  return bytes + record.metrics.bytes() + record.parameters.bytes() + record.metadata.bytes();
 }
 
 /// The bucket array of a hashed index; an ordered one has its links in the rows' nodes.

@@ -47,7 +47,7 @@ class MergeActions {
     return entry;
   }
 
-  Entry& write_update(const SlotType& slot, std::optional<Holder<Row>> after, Position position,
+  Entry& write_update(const SlotType& slot, std::optional<Holder<Row>>&& after, Position position,
                       std::uint32_t number, std::size_t& counter) {
     Entry& entry = entry_for(slot, position, number);
     if (!after) {
@@ -68,7 +68,7 @@ class MergeActions {
     ++counter;
   }
 
-  Entry& write_insert(Holder<Row> made, Position position) {
+  Entry& write_insert(Holder<Row>&& made, Position position) {
     Entry& entry = plan_.add();
     entry.after = std::move(made);
     entry.outcome = Outcome::insert;

@@ -8,6 +8,7 @@
 #include <keyfold/detail/merge_syntax.hpp>
 #include <keyfold/detail/plan.hpp>
 #include <keyfold/detail/prefetch.hpp>
+#include <keyfold/detail/shared_text.hpp>
 #include <keyfold/detail/source_key.hpp>
 #include <keyfold/detail/source_rows.hpp>
 #include <keyfold/duplicates.hpp>
@@ -88,13 +89,12 @@ std::string merge_text(const Rule& rule) {
 
 /// For a commit. Commits by a rule such as that of upsert() share it.
 template <class CoreType, class Rule>
-std::shared_ptr<const std::string> shared_merge_text(const Rule& rule) {
-  const auto make = [&] { return std::make_shared<const std::string>(detail::merge_text<CoreType>(rule)); };
+SharedText shared_merge_text(const Rule& rule) {
   if constexpr (Rule::has_fixed_text) {
-    static const std::shared_ptr<const std::string> text = make();
-    return text;
+    static const std::string& text = *new std::string(detail::merge_text<CoreType>(rule));
+    return SharedText::lasting(text);
   } else {
-    return make();
+    return SharedText(detail::merge_text<CoreType>(rule));
   }
 }
 
@@ -123,11 +123,13 @@ class MergePlanner : MergeActions<CoreType> {
 
   void run(typename Traits::Range& range) {
     plan_.entries.reserve(detail::rows_to_expect<Declared, Source>(range));
-    if constexpr (std::same_as<std::remove_cvref_t<decltype(rule_.policy())>, NoPolicy>) {
+    if constexpr (!std::same_as<std::remove_cvref_t<decltype(rule_.policy())>, NoPolicy>) {
+      take_survivors(range);
+    } else if constexpr (is_one_row<typename Traits::Range>) {
+      take_one(std::addressof(range.front()), 0);
+    } else {
       detail::for_each_block<Declared, Source>(
           range, [this](std::span<const Pointer> rows, Position first) { take_block(rows, first); });
-    } else {
-      take_survivors(range);
     }
     if constexpr (Rule::template has_clause<ClauseKind::not_matched_by_source>) visit_unmatched_targets();
     assert(!Key::by_key || plan_.source_rows_add_up());
@@ -157,6 +159,14 @@ class MergePlanner : MergeActions<CoreType> {
   Lookup look_up(std::uint64_t hash) const {
     if constexpr (Key::by_key) return {hash, core_.keys.candidate(hash)};
     return {hash, nullptr};
+  }
+
+  void take_one(Pointer row, Position position) {
+    const auto key = Key::of(*row);
+    if constexpr (Key::by_key) detail::require_valid_key(typename Key::SourceParts{}, key, position);
+    const Lookup lookup = look_up(detail::hash_of(key));
+    if (lookup.candidate != nullptr) detail::prefetch_object(*lookup.candidate);
+    take(row, position, lookup);
   }
 
   void take_block(std::span<const Pointer> rows, Position first) {

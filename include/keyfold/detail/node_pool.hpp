@@ -58,17 +58,17 @@ class NodePool {
 
   /// Throws what the memory resource throws.
   void* allocate() {
-    if (current_ == nullptr || !current_->has_room()) next_chunk();
-    ++current_->used;
-    if (Free* cell = current_->free; cell != nullptr) {
+    Chunk* chunk = current_;
+    if (chunk == nullptr || !chunk->has_room()) chunk = next_chunk();
+    ++chunk->used;
+    if (Free* cell = chunk->free; cell != nullptr) {
       detail::allow(cell, cell_);
-      current_->free = cell->next;
+      chunk->free = cell->next;
       return cell;
     }
-    std::byte* cell = current_->fresh;
-    current_->fresh += cell_;
-    if (static_cast<std::size_t>(current_->page_end - current_->fresh) < cell_)
-      open_page(*current_, sizeof(Chunk*));
+    std::byte* cell = chunk->fresh;
+    chunk->fresh += cell_;
+    if (static_cast<std::size_t>(chunk->page_end - chunk->fresh) < cell_) open_page(*chunk, sizeof(Chunk*));
     return cell;
   }
 
@@ -119,7 +119,7 @@ class NodePool {
     return (bytes + alignment_ - 1) / alignment_ * alignment_;
   }
 
-  void next_chunk() {
+  [[gnu::noinline]] Chunk* next_chunk() {
     Chunk* next = with_room_;
     if (next != nullptr) {
       unlink(next);
@@ -130,10 +130,10 @@ class NodePool {
       open_page(*next, sizeof(Chunk));
       bytes_ += size;
     }
-    current_ = next;  // the old one is full
+    return current_ = next;  // the old one is full
   }
 
-  void open_page(Chunk& chunk, std::size_t header) noexcept {
+  [[gnu::noinline]] void open_page(Chunk& chunk, std::size_t header) noexcept {
     std::byte* page = chunk.pages.take(page_, 1);
     chunk.fresh = chunk.page_end = nullptr;
     if (page == nullptr) return;

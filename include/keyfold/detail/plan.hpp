@@ -7,6 +7,7 @@
 #include <keyfold/detail/sequence_state.hpp>
 #include <keyfold/metrics.hpp>
 
+#include <array>
 #include <cassert>
 #include <cstdint>
 #include <limits>
@@ -27,6 +28,14 @@ enum class Outcome : std::uint8_t {
   update,
   erase
 };
+
+/// What an outcome means, as numbers to count with: of comparisons a compiler may make branches.
+struct OutcomeBits {
+  std::uint8_t image;
+  std::uint8_t insert;
+  std::uint8_t erase;
+};
+inline constexpr std::array<OutcomeBits, 5> bits_of{{{0, 0, 0}, {0, 0, 0}, {0, 1, 0}, {1, 0, 0}, {1, 0, 1}}};
 
 /// What a write will do to one row.
 template <class Row>
@@ -144,22 +153,18 @@ class Plan {
   /// A new entry for this row. Requires: it has none yet, or one that was only `seen`, which no longer
   /// counts.
   Planned<Row>& touch(const Slot<Row>& slot) {
-    Planned<Row>& entry = add(&slot);
-    slot.mark = std::uint64_t{epoch_} << 32U | (entries.size() - 1);
+    const std::size_t number = entries.size();
+    Planned<Row>& entry = add(number, &slot);
+    slot.mark = std::uint64_t{epoch_} << 32U | number;
     return entry;
   }
 
-  /// An entry for a row that is not in the table yet, or for this one.
-  Planned<Row>& add(const Slot<Row>* slot = nullptr) {
-    if (entries.size() > std::numeric_limits<std::uint32_t>::max()) {
-      throw std::length_error("keyfold: one write may touch at most 2^32 rows");
-    }
-    return entries.emplace_back(slot);
-  }
+  /// An entry for a row that is not in the table yet.
+  Planned<Row>& add() { return add(entries.size(), nullptr); }
 
   // Whole changes, for writes that are not made of clauses. Each counts as one source row.
 
-  void insert(Holder<Row> row, Position position) {
+  void insert(Holder<Row>&& row, Position position) {
     Planned<Row>& entry = add();
     entry.after = std::move(row);
     entry.outcome = Outcome::insert;
@@ -167,7 +172,7 @@ class Plan {
     ++metrics.source_rows;
     ++metrics.inserted;
   }
-  void update(const Slot<Row>& slot, Holder<Row> row, Position position) {
+  void update(const Slot<Row>& slot, Holder<Row>&& row, Position position) {
     Planned<Row>& entry = touch(slot);
     entry.after = std::move(row);
     entry.outcome = Outcome::update;
@@ -217,39 +222,43 @@ class Plan {
   /// Sorts out what there is to do, and where in the log it goes. Loops over entries of one kind have no
   /// branch that a processor would have to guess for each row, and neither has this.
   void set_out() {
-    if (steps_.size() < entries.size()) steps_.resize(entries.size());
+    const std::size_t size = entries.size();
+    if (steps_.size() < size) steps_.resize(size);
+    if (size == 1) return set_out_one(entries.front());
+    LogPlaces log;
     std::size_t front = 0;
-    std::size_t back = entries.size();
-    for (std::size_t i = 0; i < entries.size(); ++i) {
+    std::size_t back = size;
+    for (std::size_t i = 0; i < size; ++i) {
       Planned<Row>& entry = entries[i];
-      const std::size_t image = entry.outcome >= Outcome::update ? 1U : 0U;
-      const std::size_t slot = entry.needs_slot() ? 1U : 0U;
-      place_in_log(entry);
-      counts.arrivals += entry.arrives_at_key() ? 1U : 0U;
-      counts.departures += entry.leaves_key() ? 1U : 0U;
+      const OutcomeBits& bits = bits_of[static_cast<std::size_t>(entry.outcome)];
+      const std::size_t image = bits.image;
+      const std::size_t arrival = bits.insert | entry.rekeyed;
+      const std::size_t slot = arrival | entry.relinked;
+      log.place(entry);
+      counts.arrivals += arrival;
+      counts.departures += bits.erase | entry.rekeyed;
       steps_[front] = static_cast<std::uint32_t>(i);
       front += slot;
       steps_[back - 1] = static_cast<std::uint32_t>(i);
       back -= image & ~slot;
     }
-    check_log_end();
+    counts.log = log.checked();
     placed_ = front;
-    others_ = entries.size() - back;
+    first_other_ = back;
   }
 
   /// Gives each entry another place in the log, now that all turns are known. Requires: set_out().
   void place_in_log() {
-    counts.log = {};
-    log_end_ = 0;
-    for (Planned<Row>& entry : entries) place_in_log(entry);
-    check_log_end();
+    LogPlaces log;
+    for (Planned<Row>& entry : entries) log.place(entry);
+    counts.log = log.checked();
   }
 
   /// The entries that need a slot, in order. Requires: set_out().
-  SomePlanned<Row> placed() noexcept { return {entries.data(), std::span(steps_).first(placed_)}; }
+  SomePlanned<Row> placed() noexcept { return {entries.data(), std::span(steps_.data(), placed_)}; }
   /// The other entries that change something, in reverse order. Requires: set_out().
   SomePlanned<Row> others() noexcept {
-    return {entries.data(), std::span(steps_).subspan(entries.size() - others_, others_)};
+    return {entries.data(), std::span(steps_).first(entries.size()).subspan(first_other_)};
   }
 
   /// Whether each source row is counted once: an identity of every write that matches by key.
@@ -269,30 +278,54 @@ class Plan {
  private:
   static constexpr std::size_t most_kept = std::size_t{256} * 1024;  // bytes
 
-  void place_in_log(Planned<Row>& entry) noexcept {
-    using Logged = LogEntry<Row>;
-    const std::size_t first = entry.is_first() ? 1U : 0U;
-    const std::size_t bare = entry.arrives_at_key() ? 1U - first : 0U;
-    const std::size_t image = entry.outcome >= Outcome::update ? 1U : 0U;
-    entry.log_place = static_cast<std::uint32_t>(log_end_);
-    log_end_ += (first * Logged::first_size + bare * Logged::bare_size + image * Logged::image_size) /
-                Logged::alignment;
-    counts.log.firsts += first;
-    counts.log.bare += bare;
-    counts.log.images += image;
+  /// Gives entries their places in the log, one after the other, and counts them.
+  struct LogPlaces {
+    void place(Planned<Row>& entry) noexcept {
+      using Logged = LogEntry<Row>;
+      const OutcomeBits& bits = bits_of[static_cast<std::size_t>(entry.outcome)];
+      const std::size_t first = bits.insert & (entry.turn == 0 ? 1U : 0U);
+      const std::size_t bare = (bits.insert | entry.rekeyed) - first;
+      const std::size_t image = bits.image;
+      entry.log_place = static_cast<std::uint32_t>(end);
+      end += first * (Logged::first_size / Logged::alignment) +
+             bare * (Logged::bare_size / Logged::alignment) +
+             image * (Logged::image_size / Logged::alignment);
+      counts.firsts += first;
+      counts.bare += bare;
+      counts.images += image;
+    }
+    const EntryCounts& checked() const {
+      if (end > std::numeric_limits<std::uint32_t>::max())
+        throw std::length_error("keyfold: one write may move at most 32 GiB to history");
+      return counts;
+    }
+
+    std::size_t end = 0;  // in alignments
+    EntryCounts counts;
+  };
+
+  void set_out_one(Planned<Row>& entry) {
+    const bool changes = entry.outcome >= Outcome::insert;
+    const bool slot = entry.needs_slot();
+    counts.arrivals = entry.arrives_at_key() ? 1 : 0;
+    counts.departures = entry.leaves_key() ? 1 : 0;
+    place_in_log();
+    steps_.front() = 0;
+    placed_ = slot ? 1 : 0;
+    first_other_ = changes && !slot ? 0 : 1;
   }
 
-  void check_log_end() const {
-    if (log_end_ > std::numeric_limits<std::uint32_t>::max())
-      throw std::length_error("keyfold: one write may move at most 32 GiB to history");
+  [[gnu::always_inline]] Planned<Row>& add(std::size_t number, const Slot<Row>* slot) {
+    if (number > std::numeric_limits<std::uint32_t>::max())
+      throw std::length_error("keyfold: one write may touch at most 2^32 rows");
+    return entries.emplace_back(slot);
   }
 
   std::uint32_t epoch_;
-  std::size_t log_end_ = 0;  // in alignments
   // Numbers of entries: those of placed() from the front, the others from the back.
   std::vector<std::uint32_t>& steps_;
   std::size_t placed_ = 0;
-  std::size_t others_ = 0;
+  std::size_t first_other_ = 0;
 };
 
 template <class Row>

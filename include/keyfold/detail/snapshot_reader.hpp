@@ -172,9 +172,10 @@ class SnapshotReader {
     record.timestamp = get_timestamp();
     record.operation = stored_operation(detail::get_text(in));
     record.parameters = get_parameters();
-    if (detail::get_flag(in)) record.metadata.emplace(detail::get_text(in));
-    for (const auto field : metric_fields)
-      record.metrics.*field = static_cast<std::size_t>(detail::get_u64(in));
+    if (detail::get_flag(in)) record.metadata = SharedText(std::string(detail::get_text(in)));
+    Metrics metrics;
+    for (const auto field : metric_fields) metrics.*field = static_cast<std::size_t>(detail::get_u64(in));
+    record.metrics = metrics;
     record.table_size = static_cast<std::size_t>(detail::get_u64(in));
     log_.records.push_back(std::move(record));
   }
@@ -187,14 +188,14 @@ class SnapshotReader {
     return *log_.operations.emplace_back(std::make_shared<const std::string>(text));
   }
 
-  std::shared_ptr<const std::string> get_parameters() {
+  SharedText get_parameters() {
     switch (static_cast<ParametersAre>(detail::get_u8(*in_))) {
       case ParametersAre::absent:
-        return nullptr;
+        return {};
       case ParametersAre::text:
-        return parameters_ = std::make_shared<const std::string>(detail::get_text(*in_));
+        return parameters_ = SharedText(std::string(detail::get_text(*in_)));
       case ParametersAre::those_before:
-        require(parameters_ != nullptr, "parameters refer to others that are not there");
+        require(static_cast<bool>(parameters_), "parameters refer to others that are not there");
         return parameters_;
     }
     fail("parameters have an unknown form");
@@ -339,7 +340,7 @@ class SnapshotReader {
       for (const auto* entry = record->block.first(); entry != nullptr; entry = record->block.next(entry))
         ++kinds[static_cast<std::size_t>(entry->kind())];
       const auto [inserts, updates, erases, departures, arrivals] = kinds;
-      const Metrics& metrics = record->metrics;
+      const Metrics metrics = record->metrics.get();
       require(metrics.inserted == inserts && metrics.updated == updates + departures &&
                   metrics.deleted == erases && departures == arrivals,
               "the counts of a version are not those of its changes");
@@ -492,7 +493,7 @@ class SnapshotReader {
   std::optional<RowDecoder<Row>> rows_;
   std::unique_ptr<Decoder> decoder_;
   RememberedLoader<CoreType> remembered_;
-  std::shared_ptr<const std::string> parameters_;
+  SharedText parameters_;
   std::vector<Entry*> entries_;
   Arena scratch_{*core_->options.memory};  // of blocks that are being read
   std::vector<Link> links_;

@@ -8,11 +8,9 @@
 #include <keyfold/detail/sequence_writer.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,19 +20,6 @@ namespace keyfold::detail {
 
 /// Called with the rows done and the rows in all; returns whether to go on. May be empty.
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t all)>;
-
-inline constexpr std::array metric_fields{&Metrics::source_rows,
-                                          &Metrics::inserted,
-                                          &Metrics::updated,
-                                          &Metrics::deleted,
-                                          &Metrics::unchanged,
-                                          &Metrics::skipped,
-                                          &Metrics::matched_updated,
-                                          &Metrics::matched_deleted,
-                                          &Metrics::not_matched_by_source_updated,
-                                          &Metrics::not_matched_by_source_deleted,
-                                          &Metrics::dropped_duplicates,
-                                          &Metrics::dropped_late};
 
 enum class ParametersAre : std::uint8_t { absent, text, those_before };
 
@@ -232,18 +217,19 @@ class SnapshotWriter {
     put_parameters(record.parameters);
     detail::put_u8(out(), record.metadata ? 1 : 0);
     if (record.metadata) detail::put_text(out(), *record.metadata);
-    for (const auto field : metric_fields) detail::put_u64(out(), record.metrics.*field);
+    const Metrics metrics = record.metrics.get();
+    for (const auto field : metric_fields) detail::put_u64(out(), metrics.*field);
     detail::put_u64(out(), record.table_size);
     put_counts(record.block);
   }
 
-  void put_parameters(const std::shared_ptr<const std::string>& parameters) {
+  void put_parameters(const SharedText& parameters) {
     using enum ParametersAre;
-    const bool repeated = parameters != nullptr && parameters_ != nullptr && *parameters == *parameters_;
-    const auto form = parameters == nullptr ? absent : repeated ? those_before : text;
+    const bool repeated = parameters && parameters_ != nullptr && *parameters == *parameters_;
+    const auto form = !parameters ? absent : repeated ? those_before : text;
     detail::put_u8(out(), static_cast<std::uint8_t>(form));
     if (form == text) detail::put_text(out(), *parameters);
-    if (parameters != nullptr) parameters_ = parameters.get();
+    if (parameters) parameters_ = &*parameters;
   }
 
   std::uint64_t reference_to(const Entry* entry) const noexcept {

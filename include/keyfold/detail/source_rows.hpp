@@ -86,6 +86,12 @@ std::size_t rows_to_expect([[maybe_unused]] typename SourceTraits<Declared, Sour
   }
 }
 
+/// The row of upsert(row).
+template <class Range>
+inline constexpr bool is_one_row = false;
+template <class Row>
+inline constexpr bool is_one_row<std::array<Row, 1>> = true;
+
 /// So many rows are looked up at once that the cache misses of their lookups overlap.
 inline constexpr std::size_t block_size = 32;
 

@@ -10,7 +10,6 @@
 #include <keyfold/detail/validate.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,7 +42,8 @@ class RecordWriter {
     detail::put_text(buffer_, record.operation);
     put_optional(record.parameters ? std::optional<std::string_view>(*record.parameters) : std::nullopt);
     put_optional(record.metadata ? std::optional<std::string_view>(*record.metadata) : std::nullopt);
-    for (const auto field : metric_fields) detail::put_u64(buffer_, record.metrics.*field);
+    const Metrics metrics = record.metrics.get();
+    for (const auto field : metric_fields) detail::put_u64(buffer_, metrics.*field);
     detail::put_count(buffer_, once.size());
     for (const AppNumber& number : once) {
       detail::put_text(buffer_, number.app);
@@ -189,8 +189,8 @@ class RecordReplayer {
     if (!core_.log->empty() && *note.timestamp < detail::tick_after(core_.log->records.back().timestamp))
       in.fail("it is older than the commit before it");
     note.operation = stored_operation(detail::get_text(in));
-    if (detail::get_flag(in)) note.parameters = std::make_shared<const std::string>(detail::get_text(in));
-    if (detail::get_flag(in)) note.metadata.emplace(detail::get_text(in));
+    if (detail::get_flag(in)) note.parameters = SharedText(std::string(detail::get_text(in)));
+    if (detail::get_flag(in)) note.metadata = SharedText(std::string(detail::get_text(in)));
     Metrics metrics;
     for (const auto field : metric_fields) metrics.*field = static_cast<std::size_t>(detail::get_u64(in));
     for (std::uint32_t left = detail::get_u32(in); left > 0; --left) {

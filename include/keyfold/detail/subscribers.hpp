@@ -89,8 +89,8 @@ class Subscribers {
   }
 
   /// The last version that everybody was told, or is being told now.
-  Version told() const noexcept { return told_; }
-  void skip_to(Version version) noexcept { told_ = version; }
+  Version told() const noexcept { return told_.load(std::memory_order_acquire); }
+  void skip_to(Version version) noexcept { told_.store(version, std::memory_order_release); }
 
  private:
   // The commit is made and the others are still to be told: an error that there is no memory for is dropped.

@@ -111,7 +111,13 @@ class Validator {
       if (has_indexes || !entry.key_known) find_keys(entry);
     }
     plan_.set_out();
-    if (plan_.counts.arrivals != 0) check_primary();
+    if (plan_.counts.arrivals != 0) {
+      if (plan_.entries.size() == 1 && plan_.entries.front().key_known) {
+        find_grave(plan_.entries.front());
+      } else {
+        check_primary();
+      }
+    }
     if (!plan_.turns.empty()) plan_.place_in_log();
     check_secondaries(std::make_index_sequence<std::tuple_size_v<typename CoreType::Indexes>>());
     if (!core_.checks.empty()) check_constraints();
@@ -179,7 +185,7 @@ class Validator {
       Entry& entry = placed[i];
       if (!entry.arrives_at_key()) continue;
       check.arrive(plan_, entry, entry.hash, arrivals.is_alone(entry.hash), holders, leaves);
-      if (core_.graves.size() != 0) find_grave(entry);
+      find_grave(entry);
     }
   }
 
@@ -188,6 +194,7 @@ class Validator {
   }
 
   void find_grave(Entry& entry) {
+    if (core_.graves.size() == 0) return;
     if (const auto* turn = plan_.turn_if_any(entry); turn != nullptr && turn->frees_key != nullptr) return;
     auto* grave = core_.find_grave(CoreType::key_of(entry.after->get()), entry.hash);
     if (grave != nullptr) plan_.turn_of(entry).grave = grave;
