@@ -10744,7 +10744,7 @@ class MergePlanner : MergeActions<CoreType> {
     const auto key = Key::of(*row);
     if constexpr (Key::by_key) detail::require_valid_key(typename Key::SourceParts{}, key, position);
     const Lookup lookup = look_up(detail::hash_of(key));
-    if (lookup.candidate != nullptr) detail::prefetch_object(*lookup.candidate);
+    if (lookup.candidate != nullptr) detail::prefetch_lines(lookup.candidate);
     take(row, position, lookup);
   }
 
