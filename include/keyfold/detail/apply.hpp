@@ -125,7 +125,7 @@ class Applier {
       if (entry.leaves_key()) core_.graves.reserve_one(plan_.hash_before(entry));
       return;
     }
-    core_.keys.reserve(counts.arrivals, [this](auto visit) {
+    core_.keys.reserve(counts.arrivals(), [this](auto visit) {
       plan_.placed().for_each([&](const Entry& entry) {
         if (entry.arrives_at_key()) visit(entry.hash);
       });

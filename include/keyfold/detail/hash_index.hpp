@@ -55,9 +55,8 @@ class HashIndex {
     const Table table = table_of(hash);
     for (std::size_t at = line_of(hash, table.mask);; at = next_line(at, table.mask)) {
       const Entry* const line = table.entries + at;
-      for (unsigned same = same_hash(line, hash); same != 0; same &= same - 1) {
-        void* const item = line[std::countr_zero(same)].item;
-        if (item != nullptr && equal(item)) return item;
+      for (std::size_t i = first_like(line, hash); i < line_size; ++i) {
+        if (line[i].hash == hash && line[i].item != nullptr && equal(line[i].item)) return line[i].item;
       }
       if (!is_full(line)) return nullptr;
     }
@@ -76,9 +75,8 @@ class HashIndex {
     const Table table = table_of(hash);
     for (std::size_t at = line_of(hash, table.mask);; at = next_line(at, table.mask)) {
       const Entry* const line = table.entries + at;
-      const unsigned same = same_hash(line, hash);
-      void* const item = line[std::countr_zero(same | last_of_line)].item;  // null: neither same nor full
-      if ((same != 0) | (item == nullptr)) return item;
+      const Entry& found = line[first_like(line, hash)];
+      if ((found.hash == hash) | (found.item == nullptr)) return found.item;
     }
   }
 
@@ -204,7 +202,6 @@ class HashIndex {
   };
 
   static constexpr std::size_t line_size = 4;  // entries of a cache line
-  static constexpr unsigned last_of_line = 1U << (line_size - 1);
   static constexpr std::size_t none = ~std::size_t{0};
   static constexpr std::size_t smallest = 16;
   static constexpr std::size_t full = 4096;  // places of a segment that splits rather than grows: 64 KiB
@@ -228,11 +225,11 @@ class HashIndex {
   }
   static bool is_full(const Entry* line) noexcept { return line[line_size - 1].item != nullptr; }
 
-  /// Which entries of a line have this hash, as bits. Free ones may be among them, behind all others.
-  static unsigned same_hash(const Entry* line, std::uint64_t hash) noexcept {
-    unsigned same = 0;
-    for (unsigned i = 0; i < line_size; ++i) same |= (line[i].hash == hash ? 1U : 0U) << i;
-    return same;
+  /// The first entry of a line that has this hash, or else its last.
+  static std::size_t first_like(const Entry* line, std::uint64_t hash) noexcept {
+    std::size_t first = line_size - 1;
+    for (std::size_t i = line_size - 1; i-- > 0;) first = line[i].hash == hash ? i : first;
+    return first;
   }
 
   static std::size_t used(const Entry* line) noexcept {

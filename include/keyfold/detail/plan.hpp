@@ -112,9 +112,11 @@ class SomePlanned {
 
 /// What a plan needs room for.
 struct PlanCounts {
+  /// Of rows at a key.
+  std::size_t arrivals() const noexcept { return log.firsts + log.bare; }
+
   EntryCounts log;
-  std::size_t arrivals = 0;    // at a key
-  std::size_t departures = 0;  // from a key
+  std::size_t departures = 0;  // of rows from a key
 };
 
 /// A write that is worked out but not carried out: at most one entry for each target row. Everything that can
@@ -228,6 +230,7 @@ class Plan {
     LogPlaces log;
     std::size_t front = 0;
     std::size_t back = size;
+    std::size_t departures = 0;
     for (std::size_t i = 0; i < size; ++i) {
       Planned<Row>& entry = entries[i];
       const OutcomeBits& bits = bits_of[static_cast<std::size_t>(entry.outcome)];
@@ -235,14 +238,13 @@ class Plan {
       const std::size_t arrival = bits.insert | entry.rekeyed;
       const std::size_t slot = arrival | entry.relinked;
       log.place(entry);
-      counts.arrivals += arrival;
-      counts.departures += bits.erase | entry.rekeyed;
+      departures += bits.erase | entry.rekeyed;
       steps_[front] = static_cast<std::uint32_t>(i);
       front += slot;
       steps_[back - 1] = static_cast<std::uint32_t>(i);
       back -= image & ~slot;
     }
-    counts.log = log.checked();
+    counts = {log.checked(), departures};
     placed_ = front;
     first_other_ = back;
   }
@@ -307,7 +309,6 @@ class Plan {
   void set_out_one(Planned<Row>& entry) {
     const bool changes = entry.outcome >= Outcome::insert;
     const bool slot = entry.needs_slot();
-    counts.arrivals = entry.arrives_at_key() ? 1 : 0;
     counts.departures = entry.leaves_key() ? 1 : 0;
     place_in_log();
     steps_.front() = 0;

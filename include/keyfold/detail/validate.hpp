@@ -111,7 +111,7 @@ class Validator {
       if (has_indexes || !entry.key_known) find_keys(entry);
     }
     plan_.set_out();
-    if (plan_.counts.arrivals != 0) {
+    if (plan_.counts.arrivals() != 0) {
       if (plan_.entries.size() == 1 && plan_.entries.front().key_known) {
         find_grave(plan_.entries.front());
       } else {
@@ -176,7 +176,7 @@ class Validator {
     const auto leaves = [](const Entry& planned) { return planned.leaves_key(); };
     constexpr std::size_t ahead = 16;
     const auto placed = plan_.placed();
-    HashSieve arrivals(plan_.counts.arrivals);
+    HashSieve arrivals(plan_.counts.arrivals());
     placed.for_each([&](const Entry& entry) {
       if (entry.arrives_at_key()) arrivals.add(entry.hash);
     });
