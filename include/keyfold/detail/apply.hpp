@@ -3,6 +3,7 @@
 
 #include <keyfold/detail/commit_note.hpp>
 #include <keyfold/detail/core.hpp>
+#include <keyfold/detail/list.hpp>
 #include <keyfold/detail/plan.hpp>
 #include <keyfold/detail/prefetch.hpp>
 #include <keyfold/detail/validate.hpp>
@@ -198,7 +199,7 @@ class Applier {
 
   CoreType& core_;
   Plan<Row>& plan_;
-  std::vector<Numbered> numbered_;
+  List<Numbered> numbered_;
   CommitRecord<Row>* made_ = nullptr;
   bool published_ = false;
 };

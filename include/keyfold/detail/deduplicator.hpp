@@ -2,6 +2,7 @@
 #pragma once
 
 #include <keyfold/detail/key_index.hpp>
+#include <keyfold/detail/list.hpp>
 #include <keyfold/detail/source_key.hpp>
 #include <keyfold/duplicates.hpp>
 #include <keyfold/error.hpp>
@@ -13,7 +14,6 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 /// Source rows with the same key, before a merge looks at them.
 namespace keyfold::detail {
@@ -42,7 +42,7 @@ class Deduplicator {
     for (const Pointer row : rows) add(row);
   }
 
-  std::vector<Survivor<Pointer>> survivors;
+  List<Survivor<Pointer>> survivors;
   std::size_t dropped = 0;
 
  private:

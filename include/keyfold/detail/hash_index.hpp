@@ -2,6 +2,7 @@
 #pragma once
 
 #include <keyfold/detail/arena.hpp>
+#include <keyfold/detail/list.hpp>
 #include <keyfold/detail/prefetch.hpp>
 
 #include <algorithm>
@@ -13,7 +14,6 @@
 #include <memory_resource>
 #include <new>
 #include <utility>
-#include <vector>
 
 namespace keyfold::detail {
 
@@ -194,6 +194,9 @@ class HashIndex {
     std::uint64_t crowded = 0;  // the round in which that was too many
   };
 
+  template <class T>
+  using ListIn = List<T, std::pmr::polymorphic_allocator<T>>;
+
   static constexpr std::size_t smallest = 16;
   static constexpr std::size_t full = 4096;  // places of a segment that splits rather than grows: 64 KiB
 
@@ -323,8 +326,12 @@ class HashIndex {
   }
 
   void double_directory() {
-    std::pmr::vector<Table> larger(directory_.size() * 2, directory_.get_allocator());
-    for (std::size_t i = 0; i < larger.size(); ++i) larger[i] = directory_[i / 2];
+    ListIn<Table> larger(directory_.get_allocator());
+    larger.reserve(directory_.size() * 2);
+    for (const Table& table : directory_) {
+      larger.push_back(table);
+      larger.push_back(table);
+    }
     directory_.swap(larger);
     ++depth_;
   }
@@ -361,13 +368,13 @@ class HashIndex {
 
   static constexpr std::size_t entry_alignment = 64;  // a cache line has whole entries
 
-  std::pmr::vector<Table> directory_;  // by the highest `depth_` bits of a hash
-  std::pmr::vector<Segment> segments_;
+  ListIn<Table> directory_;  // by the highest `depth_` bits of a hash
+  ListIn<Segment> segments_;
   unsigned depth_ = 0;
   std::size_t size_ = 0;
   std::size_t places_ = 0;              // of all segments
   std::uint64_t round_ = 0;             // of reserve()
-  std::vector<std::uint64_t> crowded_;  // a hash of each segment with too little room for what is expected
+  List<std::uint64_t> crowded_;         // a hash of each segment with too little room for what is expected
 };
 
 }  // namespace keyfold::detail

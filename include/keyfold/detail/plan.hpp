@@ -3,6 +3,7 @@
 
 #include <keyfold/change.hpp>
 #include <keyfold/detail/holder.hpp>
+#include <keyfold/detail/list.hpp>
 #include <keyfold/detail/log.hpp>
 #include <keyfold/detail/sequence_state.hpp>
 #include <keyfold/metrics.hpp>
@@ -31,7 +32,6 @@ enum class Outcome : std::uint8_t {
 /// What a write will do to one row.
 template <class Row>
 struct Planned {
-  // std::vector would have all of a default constructed one zeroed first.
   explicit Planned(const Slot<Row>* target) noexcept : slot(target) {}
 
   const Slot<Row>* slot;             // the row it acts on; null for an insert
@@ -75,8 +75,8 @@ struct KeyTurn {
 /// What a plan lies in, for one plan after the other.
 template <class Row>
 struct PlanMemory {
-  std::vector<Planned<Row>> entries;
-  std::vector<std::uint32_t> steps;
+  List<Planned<Row>> entries;
+  List<std::uint32_t> steps;
 };
 
 /// Some entries of a plan, by their numbers.
@@ -124,8 +124,8 @@ class Plan {
   ~Plan() {
     entries.clear();
     if (entries.capacity() * sizeof(Planned<Row>) <= most_kept) return;
-    std::vector<Planned<Row>>().swap(entries);
-    std::vector<std::uint32_t>().swap(steps_);
+    entries.free();
+    steps_.free();
   }
 
   /// The entry for this row, or null. The epoch in the mark saves looking at the entries for rows not
@@ -242,10 +242,10 @@ class Plan {
   }
 
   /// The entries that need a slot, in order. Requires: set_out().
-  SomePlanned<Row> placed() noexcept { return {entries.data(), std::span(steps_).first(placed_)}; }
+  SomePlanned<Row> placed() noexcept { return {entries.data(), {steps_.data(), placed_}}; }
   /// The other entries that change something, in reverse order. Requires: set_out().
   SomePlanned<Row> others() noexcept {
-    return {entries.data(), std::span(steps_).subspan(entries.size() - others_, others_)};
+    return {entries.data(), {steps_.data() + (entries.size() - others_), others_}};
   }
 
   /// Whether each source row is counted once: an identity of every write that matches by key.
@@ -255,8 +255,8 @@ class Plan {
                                       metrics.dropped_late + extra_erasers;
   }
 
-  std::vector<Planned<Row>>& entries;
-  std::vector<KeyTurn<Row>> turns;
+  List<Planned<Row>>& entries;
+  List<KeyTurn<Row>> turns;
   PlanCounts counts;                          // by validate()
   std::unique_ptr<SequenceUpdate> sequences;  // what apply_changes() is to remember; may be null
   Metrics metrics;
@@ -267,7 +267,7 @@ class Plan {
 
   std::uint32_t epoch_;
   // Numbers of entries: those of placed() from the front, the others from the back.
-  std::vector<std::uint32_t>& steps_;
+  List<std::uint32_t>& steps_;
   std::size_t placed_ = 0;
   std::size_t others_ = 0;
 };

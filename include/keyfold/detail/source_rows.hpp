@@ -2,6 +2,7 @@
 #pragma once
 
 #include <keyfold/detail/function_ref.hpp>
+#include <keyfold/detail/list.hpp>
 #include <keyfold/fwd.hpp>
 
 #include <array>
@@ -65,7 +66,7 @@ class AllRows {
     }
   }
 
-  std::vector<typename Traits::Pointer> pointers;
+  List<typename Traits::Pointer> pointers;
 
  private:
   std::deque<Source> rows_;
