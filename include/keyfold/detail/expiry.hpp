@@ -221,7 +221,7 @@ std::vector<Version> tagged_before(const CoreType& core, Version first) {
   for (const auto& [name, version] : core.tags) {
     if (version < first) versions.push_back(version);
   }
-  std::ranges::sort(versions);
+  std::sort(versions.begin(), versions.end());
   versions.erase(std::unique(versions.begin(), versions.end()), versions.end());
   return versions;
 }
@@ -231,9 +231,11 @@ template <class CoreType>
 std::vector<Version> expiring(const CoreType& core, Version first) {
   if (detail::expiry_waits(*core.log)) return {};
   const std::vector<Version> all_tagged = detail::tagged_before(core, first);
-  const auto tagged = [&](Version version) { return std::ranges::binary_search(all_tagged, version); };
+  const auto tagged = [&](Version version) { return std::binary_search(all_tagged.begin(), all_tagged.end(), version); };
   std::vector<Version> versions;
-  std::ranges::copy_if(core.log->pinned, std::back_inserter(versions), [&](Version v) { return !tagged(v); });
+  for (const Version version : core.log->pinned) {
+    if (!tagged(version)) versions.push_back(version);
+  }
   for (Version version = core.log->oldest; version < first; ++version) {
     if (!tagged(version)) versions.push_back(version);
   }
