@@ -46,6 +46,9 @@ class Deduplicator {
   std::size_t dropped = 0;
 
  private:
+  static constexpr bool folds = requires(const Policy& policy) { policy.function; };
+  struct Nothing {};
+
   void add(Pointer row) {
     const Position position = survivors.size();
     if constexpr (!Key::by_key) {
@@ -72,7 +75,7 @@ class Deduplicator {
       refuse_source_rows(Key::SourceParts::name(), detail::key_text(Key::of(*later.row)), earlier.position,
                          later.position,
                          "; the policy is reject: remove one of them, or choose keep_last or latest_by");
-    } else if constexpr (requires { policy_.function; }) {
+    } else if constexpr (folds) {
       fold_into(earlier, later);
     } else if (policy_.prefers_later(*earlier.row, *later.row)) {
       seen_.replace(hash, &earlier, &later);
@@ -98,7 +101,7 @@ class Deduplicator {
   static Source copy_or_move(Pointer row) { return Source(std::move(*row)); }
 
   const Policy& policy_;
-  std::deque<Source> folded_;
+  [[no_unique_address]] std::conditional_t<folds, std::deque<Source>, Nothing> folded_;
   KeyIndex<Survivor<Pointer>> seen_;
 };
 

@@ -69,7 +69,8 @@ class AllRows {
   List<typename Traits::Pointer> pointers;
 
  private:
-  std::deque<Source> rows_;
+  struct Nothing {};
+  [[no_unique_address]] std::conditional_t<Traits::stable, Nothing, std::deque<Source>> rows_;
 };
 
 /// How many rows there is to be room for. The size of a source that does not lie in memory may be no more
