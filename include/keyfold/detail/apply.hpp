@@ -122,7 +122,7 @@ class Applier {
   void number_apps(const std::vector<AppNumber>& once) {
     numbered_.reserve(once.size());
     for (const AppNumber& next : once) {
-      const auto [app, added] = core_.applied.try_emplace(next.app, 0);
+      const auto [app, added] = core_.applied.insert({next.app, std::uint64_t{0}});
       numbered_.push_back({app, added, next.number});
     }
   }

@@ -56,7 +56,8 @@ class CommitLog {
   Version latest() const noexcept { return empty() ? 0 : records.back().version; }
 
   bool readable(Version version) const noexcept {
-    return (version >= oldest && version <= latest()) || std::binary_search(pinned.begin(), pinned.end(), version);
+    return (version >= oldest && version <= latest()) ||
+           std::binary_search(pinned.begin(), pinned.end(), version);
   }
 
   /// Throws VersionNotFound, VersionExpired.
@@ -93,7 +94,7 @@ class CommitLog {
 
   const KeyFunctions<Row>& key;
   Arena arena;
-  std::shared_ptr<TableReaders> readers;  // of a table that is shared, else null
+  std::shared_ptr<TableReaders> readers;                       // of a table that is shared, else null
   std::vector<std::shared_ptr<const std::string>> operations;  // where those of loaded commits are stored
   NodePool record_pool;
   std::deque<Record, PoolAllocator<Record>>

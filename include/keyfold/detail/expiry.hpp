@@ -231,7 +231,9 @@ template <class CoreType>
 std::vector<Version> expiring(const CoreType& core, Version first) {
   if (detail::expiry_waits(*core.log)) return {};
   const std::vector<Version> all_tagged = detail::tagged_before(core, first);
-  const auto tagged = [&](Version version) { return std::binary_search(all_tagged.begin(), all_tagged.end(), version); };
+  const auto tagged = [&](Version version) {
+    return std::binary_search(all_tagged.begin(), all_tagged.end(), version);
+  };
   std::vector<Version> versions;
   for (const Version version : core.log->pinned) {
     if (!tagged(version)) versions.push_back(version);

@@ -39,7 +39,7 @@ class HashIndex {
   using Entry = HashEntry;
 
   explicit HashIndex(std::pmr::memory_resource& memory = *std::pmr::new_delete_resource()) noexcept
-      : directory_(&memory), segments_(&memory) {}
+      : directory_(memory), segments_(memory) {}
   HashIndex(const HashIndex&) = delete;
   HashIndex& operator=(const HashIndex&) = delete;
   ~HashIndex() { clear(); }
@@ -194,16 +194,13 @@ class HashIndex {
     std::uint64_t crowded = 0;  // the round in which that was too many
   };
 
-  template <class T>
-  using ListIn = List<T, std::pmr::polymorphic_allocator<T>>;
-
   static constexpr std::size_t smallest = 16;
   static constexpr std::size_t full = 4096;  // places of a segment that splits rather than grows: 64 KiB
 
   // Three quarters full at the most.
   static constexpr std::size_t limit(std::size_t capacity) noexcept { return capacity / 4 * 3; }
 
-  std::pmr::memory_resource& memory() const noexcept { return *directory_.get_allocator().resource(); }
+  std::pmr::memory_resource& memory() const noexcept { return directory_.memory(); }
 
   std::size_t number_of(std::uint64_t hash) const noexcept { return (hash >> 1U) >> (63U - depth_); }
   const Table& table_of(std::uint64_t hash) const noexcept { return directory_[number_of(hash)]; }
@@ -326,7 +323,7 @@ class HashIndex {
   }
 
   void double_directory() {
-    ListIn<Table> larger(directory_.get_allocator());
+    List<Table> larger(memory());
     larger.reserve(directory_.size() * 2);
     for (const Table& table : directory_) {
       larger.push_back(table);
@@ -368,13 +365,13 @@ class HashIndex {
 
   static constexpr std::size_t entry_alignment = 64;  // a cache line has whole entries
 
-  ListIn<Table> directory_;  // by the highest `depth_` bits of a hash
-  ListIn<Segment> segments_;
+  List<Table> directory_;  // by the highest `depth_` bits of a hash
+  List<Segment> segments_;
   unsigned depth_ = 0;
   std::size_t size_ = 0;
-  std::size_t places_ = 0;              // of all segments
-  std::uint64_t round_ = 0;             // of reserve()
-  List<std::uint64_t> crowded_;         // a hash of each segment with too little room for what is expected
+  std::size_t places_ = 0;       // of all segments
+  std::uint64_t round_ = 0;      // of reserve()
+  List<std::uint64_t> crowded_;  // a hash of each segment with too little room for what is expected
 };
 
 }  // namespace keyfold::detail
