@@ -74,12 +74,18 @@ class List {
   /// Only grows.
   void resize(std::size_t size) {
     assert(size >= this->size());
+    static_assert(std::is_nothrow_default_constructible_v<T>);
     reserve(size);
-    while (this->size() < size) ::new (static_cast<void*>(last_++)) T();
+    T* const end = first_ + size;
+    for (T* at = last_; at != end; ++at) ::new (static_cast<void*>(at)) T();
+    last_ = end;
   }
 
   void clear() noexcept {
-    while (last_ != first_) (--last_)->~T();
+    if constexpr (!std::is_trivially_destructible_v<T>) {
+      for (T* at = first_; at != last_; ++at) at->~T();
+    }
+    last_ = first_;
   }
   /// Gives the memory back, too.
   void free() noexcept {
