@@ -67,7 +67,8 @@ class Sweep {
   };
 
   std::size_t interval_of(const Entry& entry) const {
-    return static_cast<std::size_t>(std::ranges::lower_bound(kept_, entry.version()) - kept_.begin());
+    return static_cast<std::size_t>(std::lower_bound(kept_.begin(), kept_.end(), entry.version()) -
+                                    kept_.begin());
   }
 
   void visit(Entry& entry) {
@@ -124,7 +125,7 @@ class Sweep {
     if (kept_.size() == 1) return;  // one interval, of which nothing is kept
     // From the top of each chain down, so that what leads to a run has its final place when the run is
     // reached.
-    std::ranges::sort(runs_, std::ranges::greater{}, &Run::interval);
+    std::sort(runs_.begin(), runs_.end(), [](const Run& a, const Run& b) { return a.interval > b.interval; });
     for (const Run& run : runs_) bottoms_.emplace(run.bottom, &run);
   }
 
@@ -192,7 +193,8 @@ template <class CoreType>
 Version first_kept(const CoreType& core, const OlderThan& rule) {
   const auto& records = core.log->records;
   const auto first =
-      std::ranges::lower_bound(records, rule.time, {}, [](const auto& record) { return record.timestamp; });
+      std::lower_bound(records.begin(), records.end(), rule.time,
+                       [](const auto& record, Timestamp time) { return record.timestamp < time; });
   if (first == records.begin()) return core.log->oldest;
   return first == records.end() ? core.version() : first->version;
 }
@@ -252,7 +254,8 @@ void retire(CoreType& core, Version first, Announce announce) {
   if (first == log.oldest && log.pinned.empty()) return;
   std::vector<Version> pinned = detail::tagged_before(core, first);
   const auto kept_whole =
-      std::ranges::lower_bound(log.records, first, {}, &CommitRecord<typename CoreType::RowType>::version);
+      std::lower_bound(log.records.begin(), log.records.end(), first,
+                       [](const auto& record, Version version) { return record.version < version; });
   const std::size_t blocks = log.retired.size() + static_cast<std::size_t>(kept_whole - log.records.begin());
   if (blocks > log.retired.capacity()) log.retired.reserve(std::max(blocks, 2 * log.retired.capacity()));
 
@@ -270,7 +273,8 @@ void retire(CoreType& core, Version first, Announce announce) {
   auto out = kept_whole;
   for (auto record = kept_whole; record != log.records.begin();) {
     --record;
-    if (std::ranges::binary_search(pinned, record->version) && --out != record) *out = std::move(*record);
+    if (std::binary_search(pinned.begin(), pinned.end(), record->version) && --out != record)
+      *out = std::move(*record);
   }
   log.records.erase(log.records.begin(), out);
   log.pinned.swap(pinned);
