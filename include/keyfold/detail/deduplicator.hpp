@@ -10,7 +10,6 @@
 #include <concepts>
 #include <cstdint>
 #include <deque>
-#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -36,7 +35,7 @@ struct Survivor {
 template <class Key, class Policy, class Source, class Pointer>
 class Deduplicator {
  public:
-  Deduplicator(const Policy& policy, std::span<const Pointer> rows) : policy_(policy) {
+  Deduplicator(const Policy& policy, const List<Pointer>& rows) : policy_(policy) {
     survivors.reserve(rows.size());
     seen_.presize(rows.size());
     for (const Pointer row : rows) add(row);

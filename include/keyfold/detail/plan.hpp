@@ -13,7 +13,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -83,20 +82,21 @@ struct PlanMemory {
 template <class Row>
 class SomePlanned {
  public:
-  SomePlanned(Planned<Row>* entries, std::span<const std::uint32_t> numbers) noexcept
-      : entries_(entries), numbers_(numbers) {}
+  SomePlanned(Planned<Row>* entries, const std::uint32_t* numbers, std::size_t size) noexcept
+      : entries_(entries), numbers_(numbers), size_(size) {}
 
-  std::size_t size() const noexcept { return numbers_.size(); }
+  std::size_t size() const noexcept { return size_; }
   Planned<Row>& operator[](std::size_t i) const noexcept { return entries_[numbers_[i]]; }
 
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const std::uint32_t number : numbers_) visit(entries_[number]);
+    for (std::size_t i = 0; i < size_; ++i) visit((*this)[i]);
   }
 
  private:
   Planned<Row>* entries_;
-  std::span<const std::uint32_t> numbers_;
+  const std::uint32_t* numbers_;
+  std::size_t size_;
 };
 
 /// What a plan needs room for.
@@ -242,10 +242,10 @@ class Plan {
   }
 
   /// The entries that need a slot, in order. Requires: set_out().
-  SomePlanned<Row> placed() noexcept { return {entries.data(), {steps_.data(), placed_}}; }
+  SomePlanned<Row> placed() noexcept { return {entries.data(), steps_.data(), placed_}; }
   /// The other entries that change something, in reverse order. Requires: set_out().
   SomePlanned<Row> others() noexcept {
-    return {entries.data(), {steps_.data() + (entries.size() - others_), others_}};
+    return {entries.data(), steps_.data() + (entries.size() - others_), others_};
   }
 
   /// Whether each source row is counted once: an identity of every write that matches by key.
