@@ -90,7 +90,8 @@ class SomePlanned {
 
   template <class Visit>
   void for_each(Visit visit) const {
-    for (std::size_t i = 0; i < size_; ++i) visit((*this)[i]);
+    const std::uint32_t* const end = numbers_ + size_;
+    for (const std::uint32_t* number = numbers_; number != end; ++number) visit(entries_[*number]);
   }
 
  private:
