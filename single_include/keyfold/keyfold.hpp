@@ -2905,8 +2905,8 @@ inline void give_back(std::pmr::memory_resource* memory, void* taken, std::size_
                       std::size_t alignment) noexcept {
   if (memory != nullptr) return memory->deallocate(taken, bytes, alignment);
   if (alignment > __STDCPP_DEFAULT_NEW_ALIGNMENT__)
-    return ::operator delete(taken, bytes, std::align_val_t(alignment));
-  ::operator delete(taken, bytes);
+    return ::operator delete(taken, std::align_val_t(alignment));
+  ::operator delete(taken);
 }
 
 /// What a write needs of std::vector, of elements whose moves cannot fail. Every source file with a table
@@ -4568,20 +4568,22 @@ struct PlanMemory {
 template <class Row>
 class SomePlanned {
  public:
-  SomePlanned(Planned<Row>* entries, std::span<const std::uint32_t> numbers) noexcept
-      : entries_(entries), numbers_(numbers) {}
+  SomePlanned(Planned<Row>* entries, const std::uint32_t* numbers, std::size_t size) noexcept
+      : entries_(entries), numbers_(numbers), size_(size) {}
 
-  std::size_t size() const noexcept { return numbers_.size(); }
+  std::size_t size() const noexcept { return size_; }
   Planned<Row>& operator[](std::size_t i) const noexcept { return entries_[numbers_[i]]; }
 
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const std::uint32_t number : numbers_) visit(entries_[number]);
+    const std::uint32_t* const end = numbers_ + size_;
+    for (const std::uint32_t* number = numbers_; number != end; ++number) visit(entries_[*number]);
   }
 
  private:
   Planned<Row>* entries_;
-  std::span<const std::uint32_t> numbers_;
+  const std::uint32_t* numbers_;
+  std::size_t size_;
 };
 
 /// What a plan needs room for.
@@ -4727,10 +4729,10 @@ class Plan {
   }
 
   /// The entries that need a slot, in order. Requires: set_out().
-  SomePlanned<Row> placed() noexcept { return {entries.data(), {steps_.data(), placed_}}; }
+  SomePlanned<Row> placed() noexcept { return {entries.data(), steps_.data(), placed_}; }
   /// The other entries that change something, in reverse order. Requires: set_out().
   SomePlanned<Row> others() noexcept {
-    return {entries.data(), {steps_.data() + (entries.size() - others_), others_}};
+    return {entries.data(), steps_.data() + (entries.size() - others_), others_};
   }
 
   /// Whether each source row is counted once: an identity of every write that matches by key.
@@ -8323,7 +8325,7 @@ class CurrentPlanner {
 
   // --- Events
 
-  void read_events(const std::vector<Pointer>& rows) {
+  void read_events(const List<Pointer>& rows) {
     events_.reserve(rows.size());
     for (const Pointer row : rows) {
       const Position position = events_.size();
@@ -9607,7 +9609,7 @@ struct Survivor {
 template <class Key, class Policy, class Source, class Pointer>
 class Deduplicator {
  public:
-  Deduplicator(const Policy& policy, std::span<const Pointer> rows) : policy_(policy) {
+  Deduplicator(const Policy& policy, const List<Pointer>& rows) : policy_(policy) {
     survivors.reserve(rows.size());
     seen_.presize(rows.size());
     for (const Pointer row : rows) add(row);
@@ -12305,7 +12307,7 @@ class IncomingRows {
  private:
   using Key = MatchKey<CoreType, Match<void, void, Always>, Source>;
 
-  static std::span<const Pointer> checked(std::span<const Pointer> rows) {
+  static const List<Pointer>& checked(const List<Pointer>& rows) {
     Position position = 0;
     for (const Pointer row : rows)
       detail::require_valid_key(typename Key::SourceParts{}, Key::of(*row), position++);
@@ -13378,7 +13380,8 @@ class Sweep {
   };
 
   std::size_t interval_of(const Entry& entry) const {
-    return static_cast<std::size_t>(std::ranges::lower_bound(kept_, entry.version()) - kept_.begin());
+    return static_cast<std::size_t>(std::lower_bound(kept_.begin(), kept_.end(), entry.version()) -
+                                    kept_.begin());
   }
 
   void visit(Entry& entry) {
@@ -13435,7 +13438,7 @@ class Sweep {
     if (kept_.size() == 1) return;  // one interval, of which nothing is kept
     // From the top of each chain down, so that what leads to a run has its final place when the run is
     // reached.
-    std::ranges::sort(runs_, std::ranges::greater{}, &Run::interval);
+    std::sort(runs_.begin(), runs_.end(), [](const Run& a, const Run& b) { return a.interval > b.interval; });
     for (const Run& run : runs_) bottoms_.emplace(run.bottom, &run);
   }
 
@@ -13503,7 +13506,8 @@ template <class CoreType>
 Version first_kept(const CoreType& core, const OlderThan& rule) {
   const auto& records = core.log->records;
   const auto first =
-      std::ranges::lower_bound(records, rule.time, {}, [](const auto& record) { return record.timestamp; });
+      std::lower_bound(records.begin(), records.end(), rule.time,
+                       [](const auto& record, Timestamp time) { return record.timestamp < time; });
   if (first == records.begin()) return core.log->oldest;
   return first == records.end() ? core.version() : first->version;
 }
@@ -13563,7 +13567,8 @@ void retire(CoreType& core, Version first, Announce announce) {
   if (first == log.oldest && log.pinned.empty()) return;
   std::vector<Version> pinned = detail::tagged_before(core, first);
   const auto kept_whole =
-      std::ranges::lower_bound(log.records, first, {}, &CommitRecord<typename CoreType::RowType>::version);
+      std::lower_bound(log.records.begin(), log.records.end(), first,
+                       [](const auto& record, Version version) { return record.version < version; });
   const std::size_t blocks = log.retired.size() + static_cast<std::size_t>(kept_whole - log.records.begin());
   if (blocks > log.retired.capacity()) log.retired.reserve(std::max(blocks, 2 * log.retired.capacity()));
 
@@ -13581,7 +13586,8 @@ void retire(CoreType& core, Version first, Announce announce) {
   auto out = kept_whole;
   for (auto record = kept_whole; record != log.records.begin();) {
     --record;
-    if (std::ranges::binary_search(pinned, record->version) && --out != record) *out = std::move(*record);
+    if (std::binary_search(pinned.begin(), pinned.end(), record->version) && --out != record)
+      *out = std::move(*record);
   }
   log.records.erase(log.records.begin(), out);
   log.pinned.swap(pinned);

@@ -21,8 +21,8 @@ inline void give_back(std::pmr::memory_resource* memory, void* taken, std::size_
                       std::size_t alignment) noexcept {
   if (memory != nullptr) return memory->deallocate(taken, bytes, alignment);
   if (alignment > __STDCPP_DEFAULT_NEW_ALIGNMENT__)
-    return ::operator delete(taken, bytes, std::align_val_t(alignment));
-  ::operator delete(taken, bytes);
+    return ::operator delete(taken, std::align_val_t(alignment));
+  ::operator delete(taken);
 }
 
 /// What a write needs of std::vector, of elements whose moves cannot fail. Every source file with a table
