@@ -508,6 +508,7 @@ Subscription Table<R, K, I...>::subscribe_since(Version since, Callback callback
       std::make_shared<Subscriber>(std::move(callback), since);
   Subscription subscription(core_->subscribers, subscriber);
   core_->subscribers->add(subscriber);
+  core_->tell = &detail::tell_each<CoreType>;
   return subscription;
 }
 

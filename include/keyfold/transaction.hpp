@@ -171,7 +171,8 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
   ChangeSet<Row> preview_plan(detail::Fill<Row> fill) { return detail::preview(open(), fill); }
 
   static void add_number(std::vector<detail::AppNumber>& numbers, detail::AppNumber added) {
-    const auto same = std::ranges::find(numbers, added.app, &detail::AppNumber::app);
+    const auto same = std::find_if(numbers.begin(), numbers.end(),
+                                   [&](const detail::AppNumber& number) { return number.app == added.app; });
     if (same == numbers.end()) {
       numbers.push_back(std::move(added));
     } else {

@@ -838,16 +838,18 @@ void append_time(std::string& out, std::chrono::sys_time<Duration> time) {
   out += '-';
   detail::append_padded(out, unsigned{date.day()}, 2);
   if constexpr (!std::same_as<Duration, days>) {
-    const hh_mm_ss clock{floor<microseconds>(rest)};
+    // In plain numbers: hh_mm_ss takes a third of what this function takes to compile.
+    const std::int64_t fraction = duration_cast<microseconds>(rest).count();
+    const std::int64_t second = fraction / 1'000'000;
     out += 'T';
-    detail::append_padded(out, clock.hours().count(), 2);
+    detail::append_padded(out, second / 3600, 2);
     out += ':';
-    detail::append_padded(out, clock.minutes().count(), 2);
+    detail::append_padded(out, second / 60 % 60, 2);
     out += ':';
-    detail::append_padded(out, clock.seconds().count(), 2);
-    if (const auto fraction = clock.subseconds().count(); fraction != 0) {
+    detail::append_padded(out, second % 60, 2);
+    if (fraction % 1'000'000 != 0) {
       out += '.';
-      detail::append_padded(out, fraction, 6);
+      detail::append_padded(out, fraction % 1'000'000, 6);
     }
     out += 'Z';
   }
@@ -2952,6 +2954,131 @@ class Arena {
 
 }  // namespace keyfold::detail
 
+// detail/list
+
+#include <cassert>
+
+namespace keyfold::detail {
+
+/// Memory of a resource, or of `new` where there is none.
+inline void* take_memory(std::pmr::memory_resource* memory, std::size_t bytes, std::size_t alignment) {
+  if (memory != nullptr) return memory->allocate(bytes, alignment);
+  if (alignment > __STDCPP_DEFAULT_NEW_ALIGNMENT__) return ::operator new(bytes, std::align_val_t(alignment));
+  return ::operator new(bytes);
+}
+inline void give_back(std::pmr::memory_resource* memory, void* taken, std::size_t bytes,
+                      std::size_t alignment) noexcept {
+  if (memory != nullptr) return memory->deallocate(taken, bytes, alignment);
+  if (alignment > __STDCPP_DEFAULT_NEW_ALIGNMENT__)
+    return ::operator delete(taken, std::align_val_t(alignment));
+  ::operator delete(taken);
+}
+
+/// What a write needs of std::vector, of elements whose moves cannot fail. Every source file with a table
+/// pays for each element type: 30 ms for one of std::vector, a tenth of that for this.
+///
+/// Whatever throws leaves it as it was.
+template <class T>
+class List {
+ public:
+  List() = default;
+  explicit List(std::pmr::memory_resource& memory) noexcept : memory_(&memory) {}
+  /// So many value-initialised elements.
+  explicit List(std::size_t size) { resize(size); }
+  List(const List&) = delete;
+  List& operator=(const List&) = delete;
+  ~List() { free(); }
+
+  T* begin() noexcept { return first_; }
+  T* end() noexcept { return last_; }
+  const T* begin() const noexcept { return first_; }
+  const T* end() const noexcept { return last_; }
+  T* data() noexcept { return first_; }
+  const T* data() const noexcept { return first_; }
+
+  bool empty() const noexcept { return first_ == last_; }
+  std::size_t size() const noexcept { return static_cast<std::size_t>(last_ - first_); }
+  std::size_t capacity() const noexcept { return static_cast<std::size_t>(limit_ - first_); }
+  /// Requires: made with it.
+  std::pmr::memory_resource& memory() const noexcept { return *memory_; }
+
+  T& operator[](std::size_t i) noexcept { return first_[i]; }
+  const T& operator[](std::size_t i) const noexcept { return first_[i]; }
+  T& front() noexcept { return *first_; }
+  T& back() noexcept { return last_[-1]; }
+
+  /// The arguments must not refer to an element.
+  template <class... Arguments>
+  T& emplace_back(Arguments&&... arguments) {
+    if (last_ == limit_) move_to(last_ == first_ ? 1 : 2 * size());
+    T* const added = ::new (static_cast<void*>(last_)) T(std::forward<Arguments>(arguments)...);
+    ++last_;
+    return *added;
+  }
+  void push_back(const T& element) { emplace_back(element); }
+  void push_back(T&& element) { emplace_back(std::move(element)); }
+
+  void reserve(std::size_t capacity) {
+    if (capacity > this->capacity()) move_to(capacity);
+  }
+  /// Only grows.
+  void resize(std::size_t size) {
+    assert(size >= this->size());
+    static_assert(std::is_nothrow_default_constructible_v<T>);
+    reserve(size);
+    T* const end = first_ + size;
+    for (T* at = last_; at != end; ++at) ::new (static_cast<void*>(at)) T();
+    last_ = end;
+  }
+
+  void clear() noexcept {
+    if constexpr (!std::is_trivially_destructible_v<T>) {
+      for (T* at = first_; at != last_; ++at) at->~T();
+    }
+    last_ = first_;
+  }
+  /// Gives the memory back, too.
+  void free() noexcept {
+    clear();
+    release();
+    first_ = last_ = limit_ = nullptr;
+  }
+  /// Requires: both have the same memory.
+  void swap(List& other) noexcept {
+    assert(memory_ == other.memory_);
+    std::swap(first_, other.first_);
+    std::swap(last_, other.last_);
+    std::swap(limit_, other.limit_);
+  }
+
+ private:
+  static_assert(std::is_nothrow_move_constructible_v<T>);
+
+  void move_to(std::size_t capacity) {
+    if (capacity > std::numeric_limits<std::size_t>::max() / 2 / sizeof(T)) throw std::bad_array_new_length();
+    T* const fresh = static_cast<T*>(detail::take_memory(memory_, capacity * sizeof(T), alignof(T)));
+    T* to = fresh;
+    for (T* from = first_; from != last_; ++from, ++to) {
+      ::new (static_cast<void*>(to)) T(std::move(*from));
+      from->~T();
+    }
+    release();
+    first_ = fresh;
+    last_ = to;
+    limit_ = fresh + capacity;
+  }
+  void release() noexcept {
+    if (first_ != nullptr) detail::give_back(memory_, first_, capacity() * sizeof(T), alignof(T));
+  }
+
+  T* first_ = nullptr;
+  T* last_ = nullptr;
+  T* limit_ = nullptr;
+  std::pmr::memory_resource* memory_ = nullptr;
+};
+
+}  // namespace keyfold::detail
+
 // detail/prefetch
 
 namespace keyfold::detail {
@@ -3007,7 +3134,6 @@ void prefetch_elsewhere(const std::tuple<Parts...>& key) {
 
 }  // namespace keyfold::detail
 
-#include <cassert>
 #include <cstring>
 
 namespace keyfold::detail {
@@ -3038,7 +3164,7 @@ class HashIndex {
   using Entry = HashEntry;
 
   explicit HashIndex(std::pmr::memory_resource& memory = *std::pmr::new_delete_resource()) noexcept
-      : directory_(&memory), segments_(&memory) {}
+      : directory_(memory), segments_(memory) {}
   HashIndex(const HashIndex&) = delete;
   HashIndex& operator=(const HashIndex&) = delete;
   ~HashIndex() { clear(); }
@@ -3050,9 +3176,8 @@ class HashIndex {
     const Table table = table_of(hash);
     for (std::size_t at = line_of(hash, table.mask);; at = next_line(at, table.mask)) {
       const Entry* const line = table.entries + at;
-      for (unsigned same = same_hash(line, hash); same != 0; same &= same - 1) {
-        void* const item = line[std::countr_zero(same)].item;
-        if (item != nullptr && equal(item)) return item;
+      for (std::size_t i = first_like(line, hash); i < line_size; ++i) {
+        if (line[i].hash == hash && line[i].item != nullptr && equal(line[i].item)) return line[i].item;
       }
       if (!is_full(line)) return nullptr;
     }
@@ -3071,9 +3196,8 @@ class HashIndex {
     const Table table = table_of(hash);
     for (std::size_t at = line_of(hash, table.mask);; at = next_line(at, table.mask)) {
       const Entry* const line = table.entries + at;
-      const unsigned same = same_hash(line, hash);
-      void* const item = line[std::countr_zero(same | last_of_line)].item;  // null: neither same nor full
-      if ((same != 0) | (item == nullptr)) return item;
+      const Entry& found = line[first_like(line, hash)];
+      if ((found.hash == hash) | (found.item == nullptr)) return found.item;
     }
   }
 
@@ -3199,7 +3323,6 @@ class HashIndex {
   };
 
   static constexpr std::size_t line_size = 4;  // entries of a cache line
-  static constexpr unsigned last_of_line = 1U << (line_size - 1);
   static constexpr std::size_t none = ~std::size_t{0};
   static constexpr std::size_t smallest = 16;
   static constexpr std::size_t full = 4096;  // places of a segment that splits rather than grows: 64 KiB
@@ -3207,7 +3330,7 @@ class HashIndex {
   // Three quarters full at the most.
   static constexpr std::size_t limit(std::size_t capacity) noexcept { return capacity / 4 * 3; }
 
-  std::pmr::memory_resource& memory() const noexcept { return *directory_.get_allocator().resource(); }
+  std::pmr::memory_resource& memory() const noexcept { return directory_.memory(); }
 
   std::size_t number_of(std::uint64_t hash) const noexcept { return (hash >> 1U) >> (63U - depth_); }
   const Table& table_of(std::uint64_t hash) const noexcept { return directory_[number_of(hash)]; }
@@ -3223,11 +3346,11 @@ class HashIndex {
   }
   static bool is_full(const Entry* line) noexcept { return line[line_size - 1].item != nullptr; }
 
-  /// Which entries of a line have this hash, as bits. Free ones may be among them, behind all others.
-  static unsigned same_hash(const Entry* line, std::uint64_t hash) noexcept {
-    unsigned same = 0;
-    for (unsigned i = 0; i < line_size; ++i) same |= (line[i].hash == hash ? 1U : 0U) << i;
-    return same;
+  /// The first entry of a line that has this hash, or else its last.
+  static std::size_t first_like(const Entry* line, std::uint64_t hash) noexcept {
+    std::size_t first = line_size - 1;
+    for (std::size_t i = line_size - 1; i-- > 0;) first = line[i].hash == hash ? i : first;
+    return first;
   }
 
   static std::size_t used(const Entry* line) noexcept {
@@ -3365,8 +3488,12 @@ class HashIndex {
   }
 
   void double_directory() {
-    std::pmr::vector<Table> larger(directory_.size() * 2, directory_.get_allocator());
-    for (std::size_t i = 0; i < larger.size(); ++i) larger[i] = directory_[i / 2];
+    List<Table> larger(memory());
+    larger.reserve(directory_.size() * 2);
+    for (const Table& table : directory_) {
+      larger.push_back(table);
+      larger.push_back(table);
+    }
     directory_.swap(larger);
     ++depth_;
   }
@@ -3403,13 +3530,13 @@ class HashIndex {
 
   static constexpr std::size_t entry_alignment = 64;  // a cache line has whole entries
 
-  std::pmr::vector<Table> directory_;  // by the highest `depth_` bits of a hash
-  std::pmr::vector<Segment> segments_;
+  List<Table> directory_;  // by the highest `depth_` bits of a hash
+  List<Segment> segments_;
   unsigned depth_ = 0;
   std::size_t size_ = 0;
-  std::size_t places_ = 0;              // of all segments
-  std::uint64_t round_ = 0;             // of reserve()
-  std::vector<std::uint64_t> crowded_;  // a hash of each segment with too little room for what is expected
+  std::size_t places_ = 0;       // of all segments
+  std::uint64_t round_ = 0;      // of reserve()
+  List<std::uint64_t> crowded_;  // a hash of each segment with too little room for what is expected
 };
 
 }  // namespace keyfold::detail
@@ -4405,7 +4532,8 @@ class CommitLog {
   Version latest() const noexcept { return empty() ? 0 : records.back().version; }
 
   bool readable(Version version) const noexcept {
-    return (version >= oldest && version <= latest()) || std::ranges::binary_search(pinned, version);
+    return (version >= oldest && version <= latest()) ||
+           std::binary_search(pinned.begin(), pinned.end(), version);
   }
 
   /// Throws VersionNotFound, VersionExpired.
@@ -4416,7 +4544,8 @@ class CommitLog {
 
   /// The record of a version, or null: version 0 has none.
   const Record* find(Version version) const noexcept {
-    const auto at = std::ranges::lower_bound(records, version, {}, &Record::version);
+    const auto is_before = [](const Record& record, Version wanted) { return record.version < wanted; };
+    const auto at = std::lower_bound(records.begin(), records.end(), version, is_before);
     return at != records.end() && at->version == version ? &*at : nullptr;
   }
 
@@ -4651,7 +4780,6 @@ inline constexpr std::array<OutcomeBits, 5> bits_of{{{0, 0, 0}, {0, 0, 0}, {0, 1
 /// What a write will do to one row.
 template <class Row>
 struct Planned {
-  // std::vector would have all of a default constructed one zeroed first.
   explicit Planned(const Slot<Row>* target) noexcept : slot(target) {}
 
   const Slot<Row>* slot;             // the row it acts on; null for an insert
@@ -4697,35 +4825,39 @@ struct KeyTurn {
 /// What a plan lies in, for one plan after the other.
 template <class Row>
 struct PlanMemory {
-  std::vector<Planned<Row>> entries;
-  std::vector<std::uint32_t> steps;
+  List<Planned<Row>> entries;
+  List<std::uint32_t> steps;
 };
 
 /// Some entries of a plan, by their numbers.
 template <class Row>
 class SomePlanned {
  public:
-  SomePlanned(Planned<Row>* entries, std::span<const std::uint32_t> numbers) noexcept
-      : entries_(entries), numbers_(numbers) {}
+  SomePlanned(Planned<Row>* entries, const std::uint32_t* numbers, std::size_t size) noexcept
+      : entries_(entries), numbers_(numbers), size_(size) {}
 
-  std::size_t size() const noexcept { return numbers_.size(); }
+  std::size_t size() const noexcept { return size_; }
   Planned<Row>& operator[](std::size_t i) const noexcept { return entries_[numbers_[i]]; }
 
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const std::uint32_t number : numbers_) visit(entries_[number]);
+    const std::uint32_t* const end = numbers_ + size_;
+    for (const std::uint32_t* number = numbers_; number != end; ++number) visit(entries_[*number]);
   }
 
  private:
   Planned<Row>* entries_;
-  std::span<const std::uint32_t> numbers_;
+  const std::uint32_t* numbers_;
+  std::size_t size_;
 };
 
 /// What a plan needs room for.
 struct PlanCounts {
+  /// Of rows at a key.
+  std::size_t arrivals() const noexcept { return log.firsts + log.bare; }
+
   EntryCounts log;
-  std::size_t arrivals = 0;    // at a key
-  std::size_t departures = 0;  // from a key
+  std::size_t departures = 0;  // of rows from a key
 };
 
 /// A write that is worked out but not carried out: at most one entry for each target row. Everything that can
@@ -4746,8 +4878,8 @@ class Plan {
   ~Plan() {
     entries.clear();
     if (entries.capacity() * sizeof(Planned<Row>) <= most_kept) return;
-    std::vector<Planned<Row>>().swap(entries);
-    std::vector<std::uint32_t>().swap(steps_);
+    entries.free();
+    steps_.free();
   }
 
   /// The entry for this row, or null. The epoch in the mark saves looking at the entries for rows not
@@ -4839,6 +4971,7 @@ class Plan {
     LogPlaces log;
     std::size_t front = 0;
     std::size_t back = size;
+    std::size_t departures = 0;
     for (std::size_t i = 0; i < size; ++i) {
       Planned<Row>& entry = entries[i];
       const OutcomeBits& bits = bits_of[static_cast<std::size_t>(entry.outcome)];
@@ -4846,14 +4979,13 @@ class Plan {
       const std::size_t arrival = bits.insert | entry.rekeyed;
       const std::size_t slot = arrival | entry.relinked;
       log.place(entry);
-      counts.arrivals += arrival;
-      counts.departures += bits.erase | entry.rekeyed;
+      departures += bits.erase | entry.rekeyed;
       steps_[front] = static_cast<std::uint32_t>(i);
       front += slot;
       steps_[back - 1] = static_cast<std::uint32_t>(i);
       back -= image & ~slot;
     }
-    counts.log = log.checked();
+    counts = {log.checked(), departures};
     placed_ = front;
     first_other_ = back;
   }
@@ -4866,10 +4998,10 @@ class Plan {
   }
 
   /// The entries that need a slot, in order. Requires: set_out().
-  SomePlanned<Row> placed() noexcept { return {entries.data(), std::span(steps_.data(), placed_)}; }
+  SomePlanned<Row> placed() noexcept { return {entries.data(), steps_.data(), placed_}; }
   /// The other entries that change something, in reverse order. Requires: set_out().
   SomePlanned<Row> others() noexcept {
-    return {entries.data(), std::span(steps_).first(entries.size()).subspan(first_other_)};
+    return {entries.data(), steps_.data() + first_other_, entries.size() - first_other_};
   }
 
   /// Whether each source row is counted once: an identity of every write that matches by key.
@@ -4879,8 +5011,8 @@ class Plan {
                                       metrics.dropped_late + extra_erasers;
   }
 
-  std::vector<Planned<Row>>& entries;
-  std::vector<KeyTurn<Row>> turns;
+  List<Planned<Row>>& entries;
+  List<KeyTurn<Row>> turns;
   PlanCounts counts;                          // by validate()
   std::unique_ptr<SequenceUpdate> sequences;  // what apply_changes() is to remember; may be null
   Metrics metrics;
@@ -4918,7 +5050,6 @@ class Plan {
   void set_out_one(Planned<Row>& entry) {
     const bool changes = entry.outcome >= Outcome::insert;
     const bool slot = entry.needs_slot();
-    counts.arrivals = entry.arrives_at_key() ? 1 : 0;
     counts.departures = entry.leaves_key() ? 1 : 0;
     place_in_log();
     steps_.front() = 0;
@@ -4934,7 +5065,7 @@ class Plan {
 
   std::uint32_t epoch_;
   // Numbers of entries: those of placed() from the front, the others from the back.
-  std::vector<std::uint32_t>& steps_;
+  List<std::uint32_t>& steps_;
   std::size_t placed_ = 0;
   std::size_t first_other_ = 0;
 };
@@ -5470,11 +5601,14 @@ class Subscribers {
 
   // A callback may own the token of another one: it ends when the list is whole again.
   void tidy() noexcept {
-    const auto is_over = [](const Pointer& subscriber) { return !subscriber->active; };
-    for (auto at = std::ranges::find_if(list_, is_over); at != list_.end();
-         at = std::ranges::find_if(list_, is_over)) {
-      const Pointer over = std::move(*at);
-      list_.erase(at);
+    for (std::size_t i = 0; i < list_.size();) {
+      if (list_[i]->active) {
+        ++i;
+      } else {
+        const Pointer over = std::move(list_[i]);
+        list_.erase(list_.begin() + static_cast<std::ptrdiff_t>(i));
+        i = 0;  // its end may have changed the list
+      }
     }
   }
 
@@ -5786,6 +5920,9 @@ struct Core {
 
   TableOptions options;
   void (*retain)(Core&) noexcept;
+  /// Tells subscribers of commits. Null while there was none, so that a table without does not have it
+  /// compiled.
+  void (*tell)(Core&, std::vector<std::exception_ptr>&) noexcept = nullptr;
   NodePool pool;  // of `rows`
   Rows rows;
   KeyIndex<const SlotType> keys;
@@ -7585,8 +7722,7 @@ Row decode_row(ByteReader& in) {
 
 // detail/type_text
 
-/// Types as files name them, such as `optional(list(int32))`; and values of a named type, passed over. The
-/// grammar is in docs/file-format.md.
+/// Types as files name them, such as `optional(list(int32))`. The grammar is in docs/file-format.md.
 namespace keyfold::detail {
 
 template <class Number>
@@ -7702,242 +7838,6 @@ std::string type_text_in() {
   Enclosing enclosing{&identity_of<Row>};
   return detail::type_text<T>(enclosing);
 }
-
-/// Passes over values of a type that is known by its name only.
-class TypeSkipper {
- public:
-  /// Throws DecodeError if the name is no type.
-  explicit TypeSkipper(std::string_view name) : text_(name), left_(name) {
-    nodes_.reserve(16);
-    parse(0);
-    if (!left_.empty()) refuse();
-  }
-
-  /// Throws DecodeError.
-  void skip(ByteReader& in) const { skip(0, in, 0); }
-
-  /// Passes over one part of a record only. Requires: part < parts().
-  void skip_part(std::size_t part, ByteReader& in) const { skip(nodes_[0].children[part], in, 1); }
-  std::size_t parts() const noexcept { return nodes_[0].children.size(); }
-
- private:
-  enum class Kind : std::uint8_t { fixed, text, optional, array, sequence, variant, list, object, same };
-
-  struct Node {
-    Kind kind = Kind::fixed;
-    std::uint64_t number = 0;  // bytes of a fixed one; elements of an array; levels of `same`
-    bool is_record = false;
-    std::size_t record = 0;  // node of the record that it is in
-    std::vector<std::size_t> children{};
-  };
-
-  static constexpr std::uint64_t size_limit = std::uint64_t{1} << 40U;
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
-
-  [[noreturn]] void refuse() const {
-    throw DecodeError(text_.size() - left_.size(), "'" + std::string(text_.substr(0, 100)) + "' is no type");
-  }
-
-  std::string_view word() {
-    const std::size_t size = std::min(left_.find_first_of("(),:/"), left_.size());
-    const std::string_view out = left_.substr(0, size);
-    left_.remove_prefix(size);
-    return out;
-  }
-  bool accept(char c) {
-    if (left_.empty() || left_.front() != c) return false;
-    left_.remove_prefix(1);
-    return true;
-  }
-  void expect(char c) {
-    if (!accept(c)) refuse();
-  }
-  std::uint64_t number() {
-    const std::string_view digits = word();
-    std::uint64_t out = 0;
-    for (const char c : digits) {
-      if (c < '0' || c > '9' || out > size_limit) refuse();
-      out = out * 10 + static_cast<std::uint64_t>(c - '0');
-    }
-    if (digits.empty()) refuse();
-    return out;
-  }
-
-  static std::uint64_t scalar_size(std::string_view name) {
-    constexpr std::pair<std::string_view, std::uint64_t> sizes[] = {
-        {"bool", 1},   {"char", 1},   {"int8", 1},    {"uint8", 1},   {"int16", 2},
-        {"uint16", 2}, {"int32", 4},  {"uint32", 4},  {"float32", 4}, {"int64", 8},
-        {"date", 4},   {"uint64", 8}, {"float64", 8}, {"nothing", 0}};
-    for (const auto& [known, size] : sizes) {
-      if (known == name) return size;
-    }
-    return size_limit;
-  }
-
-  std::size_t parse(unsigned depth) {
-    if (depth > nesting_limit) refuse();
-    const std::size_t at = nodes_.size();
-    nodes_.emplace_back().record = record_;
-    const std::string_view name = word();
-    if (const std::uint64_t size = scalar_size(name); size != size_limit) {
-      nodes_[at].number = size;
-    } else if (name == "text") {
-      nodes_[at].kind = Kind::text;
-    } else if (name == "object") {
-      nodes_[at].kind = Kind::object;
-    } else {
-      expect('(');
-      parse_arguments(at, name, depth + 1);
-      expect(')');
-      fix(at);
-    }
-    return at;
-  }
-
-  void parse_arguments(std::size_t at, std::string_view name, unsigned depth) {
-    if (name == "enum" || name == "time") {
-      add(at, Kind::sequence, depth);
-    } else if (name == "duration") {
-      add(at, Kind::sequence, depth);
-      expect(',');
-      number();
-      expect('/');
-      number();
-    } else if (name == "optional") {
-      add(at, Kind::optional, depth);
-    } else if (name == "array") {
-      const std::uint64_t count = number();
-      expect(',');
-      add(at, Kind::array, depth);
-      nodes_[at].number = count;
-    } else if (name == "list" || name == "set") {
-      add(at, Kind::list, depth);
-    } else if (name == "map") {
-      add(at, Kind::list, depth);
-      expect(',');
-      add(at, Kind::list, depth);
-    } else if (name == "tuple") {
-      add_some(at, Kind::sequence, depth);
-    } else if (name == "variant") {
-      add_some(at, Kind::variant, depth);
-    } else if (name == "record") {
-      parse_record(at, depth);
-    } else if (name == "same") {
-      nodes_[at].kind = Kind::same;
-      nodes_[at].number = enclosing_record(number());
-    } else {
-      refuse();
-    }
-  }
-
-  void add(std::size_t at, Kind kind, unsigned depth) {
-    nodes_[at].kind = kind;
-    const std::size_t child = parse(depth);
-    nodes_[at].children.push_back(child);
-  }
-  void add_some(std::size_t at, Kind kind, unsigned depth) {
-    nodes_[at].kind = kind;
-    if (!left_.empty() && left_.front() == ')') return;
-    do {
-      add(at, kind, depth);
-    } while (accept(','));
-  }
-
-  void parse_record(std::size_t at, unsigned depth) {
-    nodes_[at].kind = Kind::sequence;
-    nodes_[at].is_record = true;
-    const std::size_t outer = std::exchange(record_, at);
-    if (left_.empty() || left_.front() != ')') {
-      do {
-        if (word().empty()) refuse();
-        expect(':');
-        add(at, Kind::sequence, depth);
-      } while (accept(','));
-    }
-    record_ = outer;
-  }
-
-  // `levels` records up, counted from 1.
-  std::size_t enclosing_record(std::uint64_t levels) const {
-    std::size_t at = record_;
-    for (; levels > 1 && at != none; --levels) at = nodes_[at].record;
-    if (levels != 1 || at == none) refuse();
-    return at;
-  }
-
-  // A sequence or array all of whose parts have a fixed size has one, too.
-  void fix(std::size_t at) {
-    Node& node = nodes_[at];
-    if (node.kind != Kind::sequence && node.kind != Kind::array) return;
-    std::uint64_t sum = 0;
-    for (const std::size_t child : node.children) {
-      if (nodes_[child].kind != Kind::fixed && (node.kind != Kind::array || node.number != 0)) return;
-      sum += nodes_[child].number;
-    }
-    if (node.kind == Kind::array) {
-      if (node.number != 0 && sum > size_limit / node.number) refuse();
-      sum *= node.number;
-    }
-    if (sum > size_limit) refuse();
-    node.kind = Kind::fixed;
-    node.number = sum;
-  }
-
-  void skip(std::size_t at, ByteReader& in, unsigned depth) const {
-    if (depth > 4 * nesting_limit) in.fail("values are nested too deep");
-    const Node& node = nodes_[at];
-    switch (node.kind) {
-      case Kind::fixed:
-        in.take(node.number);
-        break;
-      case Kind::text:
-        detail::get_text(in);
-        break;
-      case Kind::optional:
-        if (detail::get_flag(in)) skip(node.children[0], in, depth + 1);
-        break;
-      case Kind::array:
-        for (std::uint64_t i = 0; i < node.number; ++i) skip(node.children[0], in, depth + 1);
-        break;
-      case Kind::sequence:
-        for (const std::size_t child : node.children) skip(child, in, depth + 1);
-        break;
-      case Kind::variant:
-        skip_variant(node, in, depth);
-        break;
-      case Kind::list:
-        skip_list(node, in, depth);
-        break;
-      case Kind::object:
-        in.take(std::size_t{detail::get_u32(in)} + sizeof(std::uint32_t));
-        break;
-      case Kind::same:
-        skip(node.number, in, depth + 1);
-        break;
-    }
-  }
-
-  void skip_variant(const Node& node, ByteReader& in, unsigned depth) const {
-    const std::size_t index = detail::get_u8(in);
-    if (index >= node.children.size()) in.fail("a variant has an alternative that its type has not");
-    skip(node.children[index], in, depth + 1);
-  }
-
-  void skip_list(const Node& node, ByteReader& in, unsigned depth) const {
-    const std::uint64_t count = detail::get_u32(in);
-    if (count > in.left()) in.fail("more elements than the bytes can hold");
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const std::size_t before = in.offset();
-      for (const std::size_t child : node.children) skip(child, in, depth + 1);
-      if (in.offset() == before) in.take(1);
-    }
-  }
-
-  std::string_view text_;
-  std::string_view left_;
-  std::size_t record_ = none;
-  std::vector<Node> nodes_;
-};
 
 }  // namespace keyfold::detail
 
@@ -8129,56 +8029,6 @@ Seq sequence_of(const StoredSequence& stored) {
   assert(in.left() == 0);
   return value;
 }
-
-/// Columns of the program, each by its number among those of a file; `no_position` where the file has none.
-struct ColumnPlaces {
-  std::vector<std::size_t> places{};
-  std::size_t stored = 0;  // how many columns the file has
-  bool same = false;       // in the same order
-};
-
-/// Checks sequences of which only the name of the type is known.
-class SequenceChecker {
- public:
-  /// Throws DecodeError if the name is no type. The name must outlive the checker.
-  explicit SequenceChecker(std::string_view type) : skipper_(type) {}
-
-  void check(std::string_view sequence) const {
-    ByteReader in(std::as_bytes(std::span(sequence)));
-    skipper_.skip(in);
-    if (in.left() != 0) in.fail("a sequence is longer than it should be");
-  }
-
-  /// The sequences of a key, those of its columns in the order of the program.
-  std::string arranged(bool live, std::string_view sequences, const ColumnPlaces& columns) const {
-    ByteReader in(std::as_bytes(std::span(sequences)));
-    const unsigned flags = detail::get_u8(in);
-    detail::check_sequence_flags(in, flags, live);
-    for (const unsigned part : {has_set, has_erased, has_base}) {
-      if ((flags & part) != 0) skipper_.skip(in);
-    }
-    const std::size_t common = in.offset();
-    std::vector<std::string_view> parts;
-    if ((flags & has_columns) != 0) {
-      if (columns.stored == 0) in.fail("a key has sequences of columns that rows do not have");
-      parts.reserve(std::min(columns.stored, sequences.size()));
-      for (std::size_t i = 0; i < columns.stored; ++i) {
-        const std::size_t from = in.offset();
-        if (detail::get_flag(in)) skipper_.skip(in);
-        parts.push_back(sequences.substr(from, in.offset() - from));
-      }
-    }
-    if (in.left() != 0) in.fail("more is remembered of a key than its sequences");
-    if (columns.same || parts.empty()) return std::string(sequences);
-    std::string out(sequences.substr(0, common));
-    for (const std::size_t place : columns.places)
-      out += place == no_position ? std::string_view("\0", 1) : parts[place];
-    return out;
-  }
-
- private:
-  TypeSkipper skipper_;
-};
 
 }  // namespace keyfold::detail
 
@@ -8680,10 +8530,11 @@ class AllRows {
     }
   }
 
-  std::vector<typename Traits::Pointer> pointers;
+  List<typename Traits::Pointer> pointers;
 
  private:
-  std::deque<Source> rows_;
+  struct Nothing {};
+  [[no_unique_address]] std::conditional_t<Traits::stable, Nothing, std::deque<Source>> rows_;
 };
 
 /// How many rows there is to be room for. The size of a source that does not lie in memory may be no more
@@ -8803,7 +8654,7 @@ class CurrentPlanner {
 
   // --- Events
 
-  void read_events(const std::vector<Pointer>& rows) {
+  void read_events(const List<Pointer>& rows) {
     events_.reserve(rows.size());
     for (const Pointer row : rows) {
       const Position position = events_.size();
@@ -10087,16 +9938,19 @@ struct Survivor {
 template <class Key, class Policy, class Source, class Pointer>
 class Deduplicator {
  public:
-  Deduplicator(const Policy& policy, std::span<const Pointer> rows) : policy_(policy) {
+  Deduplicator(const Policy& policy, const List<Pointer>& rows) : policy_(policy) {
     survivors.reserve(rows.size());
     seen_.presize(rows.size());
     for (const Pointer row : rows) add(row);
   }
 
-  std::vector<Survivor<Pointer>> survivors;
+  List<Survivor<Pointer>> survivors;
   std::size_t dropped = 0;
 
  private:
+  static constexpr bool folds = requires(const Policy& policy) { policy.function; };
+  struct Nothing {};
+
   void add(Pointer row) {
     const Position position = survivors.size();
     if constexpr (!Key::by_key) {
@@ -10123,7 +9977,7 @@ class Deduplicator {
       refuse_source_rows(Key::SourceParts::name(), detail::key_text(Key::of(*later.row)), earlier.position,
                          later.position,
                          "; the policy is reject: remove one of them, or choose keep_last or latest_by");
-    } else if constexpr (requires { policy_.function; }) {
+    } else if constexpr (folds) {
       fold_into(earlier, later);
     } else if (policy_.prefers_later(*earlier.row, *later.row)) {
       seen_.replace(hash, &earlier, &later);
@@ -10149,7 +10003,7 @@ class Deduplicator {
   static Source copy_or_move(Pointer row) { return Source(std::move(*row)); }
 
   const Policy& policy_;
-  std::deque<Source> folded_;
+  [[no_unique_address]] std::conditional_t<folds, std::deque<Source>, Nothing> folded_;
   KeyIndex<Survivor<Pointer>> seen_;
 };
 
@@ -11143,7 +10997,7 @@ class HashSieve {
   std::size_t number_of(std::uint64_t hash) const noexcept { return (hash / bits) & (cells_.size() - 1); }
   static std::uint64_t bit_of(std::uint64_t hash) noexcept { return std::uint64_t{1} << (hash % bits); }
 
-  std::vector<Cell> cells_;
+  List<Cell> cells_;
 };
 
 }  // namespace keyfold::detail
@@ -11249,7 +11103,7 @@ class Validator {
       if (has_indexes || !entry.key_known) find_keys(entry);
     }
     plan_.set_out();
-    if (plan_.counts.arrivals != 0) {
+    if (plan_.counts.arrivals() != 0) {
       if (plan_.entries.size() == 1 && plan_.entries.front().key_known) {
         find_grave(plan_.entries.front());
       } else {
@@ -11314,7 +11168,7 @@ class Validator {
     const auto leaves = [](const Entry& planned) { return planned.leaves_key(); };
     constexpr std::size_t ahead = 16;
     const auto placed = plan_.placed();
-    HashSieve arrivals(plan_.counts.arrivals);
+    HashSieve arrivals(plan_.counts.arrivals());
     placed.for_each([&](const Entry& entry) {
       if (entry.arrives_at_key()) arrivals.add(entry.hash);
     });
@@ -11475,7 +11329,7 @@ class Applier {
   [[gnu::noinline]] void number_apps(const std::vector<AppNumber>& once) {
     numbered_.reserve(once.size());
     for (const AppNumber& next : once) {
-      const auto [app, added] = core_.applied.try_emplace(next.app, 0);
+      const auto [app, added] = core_.applied.insert({next.app, std::uint64_t{0}});
       numbered_.push_back({app, added, next.number});
     }
   }
@@ -11500,7 +11354,7 @@ class Applier {
       if (entry.leaves_key()) core_.graves.reserve_one(plan_.hash_before(entry));
       return;
     }
-    core_.keys.reserve(counts.arrivals, [this](auto visit) {
+    core_.keys.reserve(counts.arrivals(), [this](auto visit) {
       plan_.placed().for_each([&](const Entry& entry) {
         if (entry.arrives_at_key()) visit(entry.hash);
       });
@@ -11647,7 +11501,7 @@ class Applier {
 
   CoreType& core_;
   Plan<Row>& plan_;
-  std::vector<Numbered> numbered_;
+  List<Numbered> numbered_;
   CommitRecord<Row>* made_ = nullptr;
   bool published_ = false;
 };
@@ -11706,10 +11560,11 @@ struct Written {
 
 template <class CoreType>
 bool already_applied(const CoreType& core, const std::vector<AppNumber>& once) {
-  return std::ranges::any_of(once, [&](const AppNumber& next) {
+  for (const AppNumber& next : once) {
     const auto last = core.applied.find(next.app);
-    return last != core.applied.end() && next.number <= last->second;
-  });
+    if (last != core.applied.end() && next.number <= last->second) return true;
+  }
+  return false;
 }
 
 /// Plans a write.
@@ -12945,7 +12800,7 @@ class IncomingRows {
  private:
   using Key = MatchKey<CoreType, Match<void, void, Always>, Source>;
 
-  static std::span<const Pointer> checked(std::span<const Pointer> rows) {
+  static const List<Pointer>& checked(const List<Pointer>& rows) {
     Position position = 0;
     for (const Pointer row : rows)
       detail::require_valid_key(typename Key::SourceParts{}, Key::of(*row), position++);
@@ -13787,8 +13642,9 @@ class [[nodiscard]] Subscription {
 /// A write to a table, from the plan to the last subscriber.
 namespace keyfold::detail {
 
+/// What tells the subscribers of a core that has some, see Core::tell.
 template <class CoreType>
-[[gnu::noinline]] void tell_all(CoreType& core, std::vector<std::exception_ptr>& errors) noexcept {
+void tell_each(CoreType& core, std::vector<std::exception_ptr>& errors) noexcept {
   const auto subscribers = core.subscribers;  // a callback may do anything to the table
   const auto commit_of = [&](Version version) {
     return Commit<typename CoreType::RowType>(*core.log, *core.log->find(version));
@@ -13800,10 +13656,10 @@ template <class CoreType>
 template <class CoreType>
 void tell_subscribers(CoreType& core, std::vector<std::exception_ptr>& errors) noexcept {
   if (core.subscribers->telling()) return;  // a callback wrote this: the call that tells goes on with it
-  if (core.subscribers->empty()) {
+  if (core.tell == nullptr || core.subscribers->empty()) {
     core.subscribers->skip_to(core.version());
   } else {
-    detail::tell_all(core, errors);
+    core.tell(core, errors);
   }
   if (core.retain != nullptr) core.retain(core);
 }
@@ -14027,7 +13883,8 @@ class Sweep {
   };
 
   std::size_t interval_of(const Entry& entry) const {
-    return static_cast<std::size_t>(std::ranges::lower_bound(kept_, entry.version()) - kept_.begin());
+    return static_cast<std::size_t>(std::lower_bound(kept_.begin(), kept_.end(), entry.version()) -
+                                    kept_.begin());
   }
 
   void visit(Entry& entry) {
@@ -14085,7 +13942,7 @@ class Sweep {
     if (kept_.size() == 1) return;  // one interval, of which nothing is kept
     // From the top of each chain down, so that what leads to a run has its final place when the run is
     // reached.
-    std::ranges::sort(runs_, std::ranges::greater{}, &Run::interval);
+    std::sort(runs_.begin(), runs_.end(), [](const Run& a, const Run& b) { return a.interval > b.interval; });
     for (const Run& run : runs_) bottoms_.emplace(run.bottom, &run);
   }
 
@@ -14157,7 +14014,8 @@ template <class CoreType>
 Version first_kept(const CoreType& core, const OlderThan& rule) {
   const auto& records = core.log->records;
   const auto first =
-      std::ranges::lower_bound(records, rule.time, {}, [](const auto& record) { return record.timestamp; });
+      std::lower_bound(records.begin(), records.end(), rule.time,
+                       [](const auto& record, Timestamp time) { return record.timestamp < time; });
   if (first == records.begin()) return core.log->oldest;
   return first == records.end() ? core.version() : first->version;
 }
@@ -14186,7 +14044,7 @@ std::vector<Version> tagged_before(const CoreType& core, Version first) {
   for (const auto& [name, version] : core.tags) {
     if (version < first) versions.push_back(version);
   }
-  std::ranges::sort(versions);
+  std::sort(versions.begin(), versions.end());
   versions.erase(std::unique(versions.begin(), versions.end()), versions.end());
   return versions;
 }
@@ -14196,9 +14054,13 @@ template <class CoreType>
 std::vector<Version> expiring(const CoreType& core, Version first) {
   if (detail::expiry_waits(*core.log)) return {};
   const std::vector<Version> all_tagged = detail::tagged_before(core, first);
-  const auto tagged = [&](Version version) { return std::ranges::binary_search(all_tagged, version); };
+  const auto tagged = [&](Version version) {
+    return std::binary_search(all_tagged.begin(), all_tagged.end(), version);
+  };
   std::vector<Version> versions;
-  std::ranges::copy_if(core.log->pinned, std::back_inserter(versions), [&](Version v) { return !tagged(v); });
+  for (const Version version : core.log->pinned) {
+    if (!tagged(version)) versions.push_back(version);
+  }
   for (Version version = core.log->oldest; version < first; ++version) {
     if (!tagged(version)) versions.push_back(version);
   }
@@ -14213,7 +14075,8 @@ void retire(CoreType& core, Version first, Announce announce) {
   if (first == log.oldest && log.pinned.empty()) return;
   std::vector<Version> pinned = detail::tagged_before(core, first);
   const auto kept_whole =
-      std::ranges::lower_bound(log.records, first, {}, &CommitRecord<typename CoreType::RowType>::version);
+      std::lower_bound(log.records.begin(), log.records.end(), first,
+                       [](const auto& record, Version version) { return record.version < version; });
   const std::size_t blocks = log.retired.size() + static_cast<std::size_t>(kept_whole - log.records.begin());
   if (blocks > log.retired.capacity()) log.retired.reserve(std::max(blocks, 2 * log.retired.capacity()));
 
@@ -14231,7 +14094,8 @@ void retire(CoreType& core, Version first, Announce announce) {
   auto out = kept_whole;
   for (auto record = kept_whole; record != log.records.begin();) {
     --record;
-    if (std::ranges::binary_search(pinned, record->version) && --out != record) *out = std::move(*record);
+    if (std::binary_search(pinned.begin(), pinned.end(), record->version) && --out != record)
+      *out = std::move(*record);
   }
   log.records.erase(log.records.begin(), out);
   log.pinned.swap(pinned);
@@ -15552,7 +15416,8 @@ class [[nodiscard]] Transaction : public Writes<Transaction<Table>, Transaction<
   ChangeSet<Row> preview_plan(detail::Fill<Row> fill) { return detail::preview(open(), fill); }
 
   static void add_number(std::vector<detail::AppNumber>& numbers, detail::AppNumber added) {
-    const auto same = std::ranges::find(numbers, added.app, &detail::AppNumber::app);
+    const auto same = std::find_if(numbers.begin(), numbers.end(),
+                                   [&](const detail::AppNumber& number) { return number.app == added.app; });
     if (same == numbers.end()) {
       numbers.push_back(std::move(added));
     } else {
@@ -16088,6 +15953,7 @@ Subscription Table<R, K, I...>::subscribe_since(Version since, Callback callback
       std::make_shared<Subscriber>(std::move(callback), since);
   Subscription subscription(core_->subscribers, subscriber);
   core_->subscribers->add(subscriber);
+  core_->tell = &detail::tell_each<CoreType>;
   return subscription;
 }
 

@@ -3,6 +3,7 @@
 
 #include <keyfold/detail/commit_note.hpp>
 #include <keyfold/detail/core.hpp>
+#include <keyfold/detail/list.hpp>
 #include <keyfold/detail/plan.hpp>
 #include <keyfold/detail/prefetch.hpp>
 #include <keyfold/detail/tree_paths.hpp>
@@ -100,7 +101,7 @@ class Applier {
   [[gnu::noinline]] void number_apps(const std::vector<AppNumber>& once) {
     numbered_.reserve(once.size());
     for (const AppNumber& next : once) {
-      const auto [app, added] = core_.applied.try_emplace(next.app, 0);
+      const auto [app, added] = core_.applied.insert({next.app, std::uint64_t{0}});
       numbered_.push_back({app, added, next.number});
     }
   }
@@ -272,7 +273,7 @@ class Applier {
 
   CoreType& core_;
   Plan<Row>& plan_;
-  std::vector<Numbered> numbered_;
+  List<Numbered> numbered_;
   CommitRecord<Row>* made_ = nullptr;
   bool published_ = false;
 };

@@ -14,8 +14,9 @@
 /// A write to a table, from the plan to the last subscriber.
 namespace keyfold::detail {
 
+/// What tells the subscribers of a core that has some, see Core::tell.
 template <class CoreType>
-[[gnu::noinline]] void tell_all(CoreType& core, std::vector<std::exception_ptr>& errors) noexcept {
+void tell_each(CoreType& core, std::vector<std::exception_ptr>& errors) noexcept {
   const auto subscribers = core.subscribers;  // a callback may do anything to the table
   const auto commit_of = [&](Version version) {
     return Commit<typename CoreType::RowType>(*core.log, *core.log->find(version));
@@ -27,10 +28,10 @@ template <class CoreType>
 template <class CoreType>
 void tell_subscribers(CoreType& core, std::vector<std::exception_ptr>& errors) noexcept {
   if (core.subscribers->telling()) return;  // a callback wrote this: the call that tells goes on with it
-  if (core.subscribers->empty()) {
+  if (core.tell == nullptr || core.subscribers->empty()) {
     core.subscribers->skip_to(core.version());
   } else {
-    detail::tell_all(core, errors);
+    core.tell(core, errors);
   }
   if (core.retain != nullptr) core.retain(core);
 }

@@ -72,7 +72,8 @@ class CommitLog {
   Version latest() const noexcept { return empty() ? 0 : records.back().version; }
 
   bool readable(Version version) const noexcept {
-    return (version >= oldest && version <= latest()) || std::ranges::binary_search(pinned, version);
+    return (version >= oldest && version <= latest()) ||
+           std::binary_search(pinned.begin(), pinned.end(), version);
   }
 
   /// Throws VersionNotFound, VersionExpired.
@@ -83,7 +84,8 @@ class CommitLog {
 
   /// The record of a version, or null: version 0 has none.
   const Record* find(Version version) const noexcept {
-    const auto at = std::ranges::lower_bound(records, version, {}, &Record::version);
+    const auto is_before = [](const Record& record, Version wanted) { return record.version < wanted; };
+    const auto at = std::lower_bound(records.begin(), records.end(), version, is_before);
     return at != records.end() && at->version == version ? &*at : nullptr;
   }
 

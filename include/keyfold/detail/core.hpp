@@ -20,6 +20,7 @@
 #include <boost/multi_index_container.hpp>
 
 #include <array>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -174,6 +175,9 @@ struct Core {
 
   TableOptions options;
   void (*retain)(Core&) noexcept;
+  /// Tells subscribers of commits. Null while there was none, so that a table without does not have it
+  /// compiled.
+  void (*tell)(Core&, std::vector<std::exception_ptr>&) noexcept = nullptr;
   NodePool pool;  // of `rows`
   Rows rows;
   KeyIndex<const SlotType> keys;

@@ -79,7 +79,7 @@ class CurrentPlanner {
 
   // --- Events
 
-  void read_events(const std::vector<Pointer>& rows) {
+  void read_events(const List<Pointer>& rows) {
     events_.reserve(rows.size());
     for (const Pointer row : rows) {
       const Position position = events_.size();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <keyfold/detail/key_index.hpp>
+#include <keyfold/detail/list.hpp>
 #include <keyfold/detail/source_key.hpp>
 #include <keyfold/duplicates.hpp>
 #include <keyfold/error.hpp>
@@ -9,11 +10,9 @@
 #include <concepts>
 #include <cstdint>
 #include <deque>
-#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 /// Source rows with the same key, before a merge looks at them.
 namespace keyfold::detail {
@@ -36,16 +35,19 @@ struct Survivor {
 template <class Key, class Policy, class Source, class Pointer>
 class Deduplicator {
  public:
-  Deduplicator(const Policy& policy, std::span<const Pointer> rows) : policy_(policy) {
+  Deduplicator(const Policy& policy, const List<Pointer>& rows) : policy_(policy) {
     survivors.reserve(rows.size());
     seen_.presize(rows.size());
     for (const Pointer row : rows) add(row);
   }
 
-  std::vector<Survivor<Pointer>> survivors;
+  List<Survivor<Pointer>> survivors;
   std::size_t dropped = 0;
 
  private:
+  static constexpr bool folds = requires(const Policy& policy) { policy.function; };
+  struct Nothing {};
+
   void add(Pointer row) {
     const Position position = survivors.size();
     if constexpr (!Key::by_key) {
@@ -72,7 +74,7 @@ class Deduplicator {
       refuse_source_rows(Key::SourceParts::name(), detail::key_text(Key::of(*later.row)), earlier.position,
                          later.position,
                          "; the policy is reject: remove one of them, or choose keep_last or latest_by");
-    } else if constexpr (requires { policy_.function; }) {
+    } else if constexpr (folds) {
       fold_into(earlier, later);
     } else if (policy_.prefers_later(*earlier.row, *later.row)) {
       seen_.replace(hash, &earlier, &later);
@@ -98,7 +100,7 @@ class Deduplicator {
   static Source copy_or_move(Pointer row) { return Source(std::move(*row)); }
 
   const Policy& policy_;
-  std::deque<Source> folded_;
+  [[no_unique_address]] std::conditional_t<folds, std::deque<Source>, Nothing> folded_;
   KeyIndex<Survivor<Pointer>> seen_;
 };
 

@@ -67,7 +67,8 @@ class Sweep {
   };
 
   std::size_t interval_of(const Entry& entry) const {
-    return static_cast<std::size_t>(std::ranges::lower_bound(kept_, entry.version()) - kept_.begin());
+    return static_cast<std::size_t>(std::lower_bound(kept_.begin(), kept_.end(), entry.version()) -
+                                    kept_.begin());
   }
 
   void visit(Entry& entry) {
@@ -125,7 +126,7 @@ class Sweep {
     if (kept_.size() == 1) return;  // one interval, of which nothing is kept
     // From the top of each chain down, so that what leads to a run has its final place when the run is
     // reached.
-    std::ranges::sort(runs_, std::ranges::greater{}, &Run::interval);
+    std::sort(runs_.begin(), runs_.end(), [](const Run& a, const Run& b) { return a.interval > b.interval; });
     for (const Run& run : runs_) bottoms_.emplace(run.bottom, &run);
   }
 
@@ -197,7 +198,8 @@ template <class CoreType>
 Version first_kept(const CoreType& core, const OlderThan& rule) {
   const auto& records = core.log->records;
   const auto first =
-      std::ranges::lower_bound(records, rule.time, {}, [](const auto& record) { return record.timestamp; });
+      std::lower_bound(records.begin(), records.end(), rule.time,
+                       [](const auto& record, Timestamp time) { return record.timestamp < time; });
   if (first == records.begin()) return core.log->oldest;
   return first == records.end() ? core.version() : first->version;
 }
@@ -226,7 +228,7 @@ std::vector<Version> tagged_before(const CoreType& core, Version first) {
   for (const auto& [name, version] : core.tags) {
     if (version < first) versions.push_back(version);
   }
-  std::ranges::sort(versions);
+  std::sort(versions.begin(), versions.end());
   versions.erase(std::unique(versions.begin(), versions.end()), versions.end());
   return versions;
 }
@@ -236,9 +238,13 @@ template <class CoreType>
 std::vector<Version> expiring(const CoreType& core, Version first) {
   if (detail::expiry_waits(*core.log)) return {};
   const std::vector<Version> all_tagged = detail::tagged_before(core, first);
-  const auto tagged = [&](Version version) { return std::ranges::binary_search(all_tagged, version); };
+  const auto tagged = [&](Version version) {
+    return std::binary_search(all_tagged.begin(), all_tagged.end(), version);
+  };
   std::vector<Version> versions;
-  std::ranges::copy_if(core.log->pinned, std::back_inserter(versions), [&](Version v) { return !tagged(v); });
+  for (const Version version : core.log->pinned) {
+    if (!tagged(version)) versions.push_back(version);
+  }
   for (Version version = core.log->oldest; version < first; ++version) {
     if (!tagged(version)) versions.push_back(version);
   }
@@ -253,7 +259,8 @@ void retire(CoreType& core, Version first, Announce announce) {
   if (first == log.oldest && log.pinned.empty()) return;
   std::vector<Version> pinned = detail::tagged_before(core, first);
   const auto kept_whole =
-      std::ranges::lower_bound(log.records, first, {}, &CommitRecord<typename CoreType::RowType>::version);
+      std::lower_bound(log.records.begin(), log.records.end(), first,
+                       [](const auto& record, Version version) { return record.version < version; });
   const std::size_t blocks = log.retired.size() + static_cast<std::size_t>(kept_whole - log.records.begin());
   if (blocks > log.retired.capacity()) log.retired.reserve(std::max(blocks, 2 * log.retired.capacity()));
 
@@ -271,7 +278,8 @@ void retire(CoreType& core, Version first, Announce announce) {
   auto out = kept_whole;
   for (auto record = kept_whole; record != log.records.begin();) {
     --record;
-    if (std::ranges::binary_search(pinned, record->version) && --out != record) *out = std::move(*record);
+    if (std::binary_search(pinned.begin(), pinned.end(), record->version) && --out != record)
+      *out = std::move(*record);
   }
   log.records.erase(log.records.begin(), out);
   log.pinned.swap(pinned);

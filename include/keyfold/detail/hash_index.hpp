@@ -2,6 +2,7 @@
 #pragma once
 
 #include <keyfold/detail/arena.hpp>
+#include <keyfold/detail/list.hpp>
 #include <keyfold/detail/prefetch.hpp>
 
 #include <algorithm>
@@ -13,7 +14,6 @@
 #include <memory_resource>
 #include <new>
 #include <utility>
-#include <vector>
 
 namespace keyfold::detail {
 
@@ -43,7 +43,7 @@ class HashIndex {
   using Entry = HashEntry;
 
   explicit HashIndex(std::pmr::memory_resource& memory = *std::pmr::new_delete_resource()) noexcept
-      : directory_(&memory), segments_(&memory) {}
+      : directory_(memory), segments_(memory) {}
   HashIndex(const HashIndex&) = delete;
   HashIndex& operator=(const HashIndex&) = delete;
   ~HashIndex() { clear(); }
@@ -209,7 +209,7 @@ class HashIndex {
   // Three quarters full at the most.
   static constexpr std::size_t limit(std::size_t capacity) noexcept { return capacity / 4 * 3; }
 
-  std::pmr::memory_resource& memory() const noexcept { return *directory_.get_allocator().resource(); }
+  std::pmr::memory_resource& memory() const noexcept { return directory_.memory(); }
 
   std::size_t number_of(std::uint64_t hash) const noexcept { return (hash >> 1U) >> (63U - depth_); }
   const Table& table_of(std::uint64_t hash) const noexcept { return directory_[number_of(hash)]; }
@@ -367,8 +367,12 @@ class HashIndex {
   }
 
   void double_directory() {
-    std::pmr::vector<Table> larger(directory_.size() * 2, directory_.get_allocator());
-    for (std::size_t i = 0; i < larger.size(); ++i) larger[i] = directory_[i / 2];
+    List<Table> larger(memory());
+    larger.reserve(directory_.size() * 2);
+    for (const Table& table : directory_) {
+      larger.push_back(table);
+      larger.push_back(table);
+    }
     directory_.swap(larger);
     ++depth_;
   }
@@ -405,13 +409,13 @@ class HashIndex {
 
   static constexpr std::size_t entry_alignment = 64;  // a cache line has whole entries
 
-  std::pmr::vector<Table> directory_;  // by the highest `depth_` bits of a hash
-  std::pmr::vector<Segment> segments_;
+  List<Table> directory_;  // by the highest `depth_` bits of a hash
+  List<Segment> segments_;
   unsigned depth_ = 0;
   std::size_t size_ = 0;
-  std::size_t places_ = 0;              // of all segments
-  std::uint64_t round_ = 0;             // of reserve()
-  std::vector<std::uint64_t> crowded_;  // a hash of each segment with too little room for what is expected
+  std::size_t places_ = 0;       // of all segments
+  std::uint64_t round_ = 0;      // of reserve()
+  List<std::uint64_t> crowded_;  // a hash of each segment with too little room for what is expected
 };
 
 }  // namespace keyfold::detail

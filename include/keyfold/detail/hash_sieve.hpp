@@ -1,10 +1,11 @@
 // Copyright 2026 the keyfold authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <keyfold/detail/list.hpp>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace keyfold::detail {
 
@@ -38,7 +39,7 @@ class HashSieve {
   std::size_t number_of(std::uint64_t hash) const noexcept { return (hash / bits) & (cells_.size() - 1); }
   static std::uint64_t bit_of(std::uint64_t hash) noexcept { return std::uint64_t{1} << (hash % bits); }
 
-  std::vector<Cell> cells_;
+  List<Cell> cells_;
 };
 
 }  // namespace keyfold::detail

@@ -10,7 +10,6 @@
 #include <keyfold/metrics.hpp>
 
 #include <concepts>
-#include <span>
 #include <vector>
 
 /// The rows that come in with a write that is not a merge, after its duplicate policy.
@@ -41,7 +40,7 @@ class IncomingRows {
  private:
   using Key = MatchKey<CoreType, Match<void, void, Always>, Source>;
 
-  static std::span<const Pointer> checked(std::span<const Pointer> rows) {
+  static const List<Pointer>& checked(const List<Pointer>& rows) {
     Position position = 0;
     for (const Pointer row : rows)
       detail::require_valid_key(typename Key::SourceParts{}, Key::of(*row), position++);

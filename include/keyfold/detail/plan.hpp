@@ -3,6 +3,7 @@
 
 #include <keyfold/change.hpp>
 #include <keyfold/detail/holder.hpp>
+#include <keyfold/detail/list.hpp>
 #include <keyfold/detail/log.hpp>
 #include <keyfold/detail/sequence_state.hpp>
 #include <keyfold/metrics.hpp>
@@ -13,7 +14,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -40,7 +40,6 @@ inline constexpr std::array<OutcomeBits, 5> bits_of{{{0, 0, 0}, {0, 0, 0}, {0, 1
 /// What a write will do to one row.
 template <class Row>
 struct Planned {
-  // std::vector would have all of a default constructed one zeroed first.
   explicit Planned(const Slot<Row>* target) noexcept : slot(target) {}
 
   const Slot<Row>* slot;             // the row it acts on; null for an insert
@@ -86,28 +85,30 @@ struct KeyTurn {
 /// What a plan lies in, for one plan after the other.
 template <class Row>
 struct PlanMemory {
-  std::vector<Planned<Row>> entries;
-  std::vector<std::uint32_t> steps;
+  List<Planned<Row>> entries;
+  List<std::uint32_t> steps;
 };
 
 /// Some entries of a plan, by their numbers.
 template <class Row>
 class SomePlanned {
  public:
-  SomePlanned(Planned<Row>* entries, std::span<const std::uint32_t> numbers) noexcept
-      : entries_(entries), numbers_(numbers) {}
+  SomePlanned(Planned<Row>* entries, const std::uint32_t* numbers, std::size_t size) noexcept
+      : entries_(entries), numbers_(numbers), size_(size) {}
 
-  std::size_t size() const noexcept { return numbers_.size(); }
+  std::size_t size() const noexcept { return size_; }
   Planned<Row>& operator[](std::size_t i) const noexcept { return entries_[numbers_[i]]; }
 
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const std::uint32_t number : numbers_) visit(entries_[number]);
+    const std::uint32_t* const end = numbers_ + size_;
+    for (const std::uint32_t* number = numbers_; number != end; ++number) visit(entries_[*number]);
   }
 
  private:
   Planned<Row>* entries_;
-  std::span<const std::uint32_t> numbers_;
+  const std::uint32_t* numbers_;
+  std::size_t size_;
 };
 
 /// What a plan needs room for.
@@ -137,8 +138,8 @@ class Plan {
   ~Plan() {
     entries.clear();
     if (entries.capacity() * sizeof(Planned<Row>) <= most_kept) return;
-    std::vector<Planned<Row>>().swap(entries);
-    std::vector<std::uint32_t>().swap(steps_);
+    entries.free();
+    steps_.free();
   }
 
   /// The entry for this row, or null. The epoch in the mark saves looking at the entries for rows not
@@ -257,10 +258,10 @@ class Plan {
   }
 
   /// The entries that need a slot, in order. Requires: set_out().
-  SomePlanned<Row> placed() noexcept { return {entries.data(), std::span(steps_.data(), placed_)}; }
+  SomePlanned<Row> placed() noexcept { return {entries.data(), steps_.data(), placed_}; }
   /// The other entries that change something, in reverse order. Requires: set_out().
   SomePlanned<Row> others() noexcept {
-    return {entries.data(), std::span(steps_).first(entries.size()).subspan(first_other_)};
+    return {entries.data(), steps_.data() + first_other_, entries.size() - first_other_};
   }
 
   /// Whether each source row is counted once: an identity of every write that matches by key.
@@ -270,8 +271,8 @@ class Plan {
                                       metrics.dropped_late + extra_erasers;
   }
 
-  std::vector<Planned<Row>>& entries;
-  std::vector<KeyTurn<Row>> turns;
+  List<Planned<Row>>& entries;
+  List<KeyTurn<Row>> turns;
   PlanCounts counts;                          // by validate()
   std::unique_ptr<SequenceUpdate> sequences;  // what apply_changes() is to remember; may be null
   Metrics metrics;
@@ -324,7 +325,7 @@ class Plan {
 
   std::uint32_t epoch_;
   // Numbers of entries: those of placed() from the front, the others from the back.
-  std::vector<std::uint32_t>& steps_;
+  List<std::uint32_t>& steps_;
   std::size_t placed_ = 0;
   std::size_t first_other_ = 0;
 };

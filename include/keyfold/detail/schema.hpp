@@ -2,6 +2,7 @@
 #pragma once
 
 #include <keyfold/detail/archive.hpp>
+#include <keyfold/detail/type_skipper.hpp>
 #include <keyfold/detail/type_text.hpp>
 #include <keyfold/schema.hpp>
 #include <keyfold/snapshot_error.hpp>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <keyfold/detail/schema.hpp>
+#include <keyfold/detail/sequence_checker.hpp>
 #include <keyfold/detail/sequence_schema.hpp>
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <keyfold/detail/function_ref.hpp>
+#include <keyfold/detail/list.hpp>
 #include <keyfold/fwd.hpp>
 
 #include <array>
@@ -65,10 +66,11 @@ class AllRows {
     }
   }
 
-  std::vector<typename Traits::Pointer> pointers;
+  List<typename Traits::Pointer> pointers;
 
  private:
-  std::deque<Source> rows_;
+  struct Nothing {};
+  [[no_unique_address]] std::conditional_t<Traits::stable, Nothing, std::deque<Source>> rows_;
 };
 
 /// How many rows there is to be room for. The size of a source that does not lie in memory may be no more

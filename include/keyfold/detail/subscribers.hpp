@@ -103,11 +103,14 @@ class Subscribers {
 
   // A callback may own the token of another one: it ends when the list is whole again.
   void tidy() noexcept {
-    const auto is_over = [](const Pointer& subscriber) { return !subscriber->active; };
-    for (auto at = std::ranges::find_if(list_, is_over); at != list_.end();
-         at = std::ranges::find_if(list_, is_over)) {
-      const Pointer over = std::move(*at);
-      list_.erase(at);
+    for (std::size_t i = 0; i < list_.size();) {
+      if (list_[i]->active) {
+        ++i;
+      } else {
+        const Pointer over = std::move(list_[i]);
+        list_.erase(list_.begin() + static_cast<std::ptrdiff_t>(i));
+        i = 0;  // its end may have changed the list
+      }
     }
   }
 

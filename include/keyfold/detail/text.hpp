@@ -82,16 +82,18 @@ void append_time(std::string& out, std::chrono::sys_time<Duration> time) {
   out += '-';
   detail::append_padded(out, unsigned{date.day()}, 2);
   if constexpr (!std::same_as<Duration, days>) {
-    const hh_mm_ss clock{floor<microseconds>(rest)};
+    // In plain numbers: hh_mm_ss takes a third of what this function takes to compile.
+    const std::int64_t fraction = duration_cast<microseconds>(rest).count();
+    const std::int64_t second = fraction / 1'000'000;
     out += 'T';
-    detail::append_padded(out, clock.hours().count(), 2);
+    detail::append_padded(out, second / 3600, 2);
     out += ':';
-    detail::append_padded(out, clock.minutes().count(), 2);
+    detail::append_padded(out, second / 60 % 60, 2);
     out += ':';
-    detail::append_padded(out, clock.seconds().count(), 2);
-    if (const auto fraction = clock.subseconds().count(); fraction != 0) {
+    detail::append_padded(out, second % 60, 2);
+    if (fraction % 1'000'000 != 0) {
       out += '.';
-      detail::append_padded(out, fraction, 6);
+      detail::append_padded(out, fraction % 1'000'000, 6);
     }
     out += 'Z';
   }

@@ -10,7 +10,6 @@
 #include <keyfold/detail/validate.hpp>
 #include <keyfold/metrics.hpp>
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -28,10 +27,11 @@ struct Written {
 
 template <class CoreType>
 bool already_applied(const CoreType& core, const std::vector<AppNumber>& once) {
-  return std::ranges::any_of(once, [&](const AppNumber& next) {
+  for (const AppNumber& next : once) {
     const auto last = core.applied.find(next.app);
-    return last != core.applied.end() && next.number <= last->second;
-  });
+    if (last != core.applied.end() && next.number <= last->second) return true;
+  }
+  return false;
 }
 
 /// Plans a write.
