@@ -193,3 +193,32 @@ TEST_CASE("the change set of a plan has its changes in order, and nothing else")
   CHECK(changes[1] == kf::Change<Row>::insert({9, 9}));
   CHECK(changes[2] == kf::Change<Row>::update({3, 0}, {3, 8}));
 }
+
+TEST_CASE("a plan leaves its room to the next, unless that is too much") {
+  kf::detail::PlanMemory<Row> room;
+  const auto plan_with = [&](std::size_t entries) {
+    Plan<Row> plan(1, room);
+    for (std::size_t i = 0; i < entries; ++i) plan.add();
+  };
+  room.most_kept = 1000 * sizeof(kf::detail::Planned<Row>);
+  plan_with(500);
+  const std::size_t kept = room.entries.capacity();
+  CHECK(kept >= 500);
+  plan_with(400);
+  CHECK(room.entries.capacity() == kept);
+  plan_with(2000);
+  CHECK(room.entries.capacity() == 0);
+}
+
+TEST_CASE("a table keeps room for a plan of an eighth of its rows' memory") {
+  kf::Table<Row, kf::Key<&Row::id>> table;
+  auto& core = kf::detail::CoreAccess::core(table);
+  CHECK(core.new_plan().entries.empty());
+  CHECK(core.plan_memory.most_kept == 256 * 1024);
+  std::vector<Row> rows;
+  for (int i = 0; i < 200'000; ++i) rows.push_back(Row{i, 0});
+  table.append(rows);
+  CHECK(core.new_plan().entries.empty());
+  CHECK(core.plan_memory.most_kept == table.memory_usage().rows / 8);
+  CHECK(core.plan_memory.entries.capacity() * sizeof(kf::detail::Planned<Row>) <= core.plan_memory.most_kept);
+}

@@ -4827,6 +4827,9 @@ template <class Row>
 struct PlanMemory {
   List<Planned<Row>> entries;
   List<std::uint32_t> steps;
+  std::size_t most_kept = least_kept;  // bytes of entries, of which the room is not given back
+
+  static constexpr std::size_t least_kept = std::size_t{256} * 1024;
 };
 
 /// Some entries of a plan, by their numbers.
@@ -4870,14 +4873,14 @@ template <class Row>
 class Plan {
  public:
   Plan(std::uint32_t epoch, PlanMemory<Row>& memory) noexcept
-      : entries(memory.entries), epoch_(epoch), steps_(memory.steps) {
+      : entries(memory.entries), memory_(memory), epoch_(epoch), steps_(memory.steps) {
     assert(entries.empty());
   }
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
   ~Plan() {
     entries.clear();
-    if (entries.capacity() * sizeof(Planned<Row>) <= most_kept) return;
+    if (entries.capacity() * sizeof(Planned<Row>) <= memory_.most_kept) return;
     entries.free();
     steps_.free();
   }
@@ -5019,8 +5022,6 @@ class Plan {
   std::size_t extra_erasers = 0;  // further source rows that fired an unconditional erase() on an erased row
 
  private:
-  static constexpr std::size_t most_kept = std::size_t{256} * 1024;  // bytes
-
   /// Gives entries their places in the log, one after the other, and counts them.
   struct LogPlaces {
     void place(Planned<Row>& entry) noexcept {
@@ -5063,6 +5064,7 @@ class Plan {
     return entries.emplace_back(slot);
   }
 
+  PlanMemory<Row>& memory_;
   std::uint32_t epoch_;
   // Numbers of entries: those of placed() from the front, the others from the back.
   List<std::uint32_t>& steps_;
@@ -5901,7 +5903,10 @@ struct Core {
 
   Version version() const noexcept { return log->latest(); }
 
-  Plan<Row> new_plan() noexcept { return Plan<Row>(++epoch, plan_memory); }
+  Plan<Row> new_plan() noexcept {
+    plan_memory.most_kept = std::max(PlanMemory<Row>::least_kept, pool.bytes() / 8);
+    return Plan<Row>(++epoch, plan_memory);
+  }
 
   /// The newest change of a key that no row has, or null.
   template <class Key>

@@ -19,6 +19,7 @@
 #include <boost/multi_index/sequenced_index.hpp>
 #include <boost/multi_index_container.hpp>
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <functional>
@@ -156,7 +157,10 @@ struct Core {
 
   Version version() const noexcept { return log->latest(); }
 
-  Plan<Row> new_plan() noexcept { return Plan<Row>(++epoch, plan_memory); }
+  Plan<Row> new_plan() noexcept {
+    plan_memory.most_kept = std::max(PlanMemory<Row>::least_kept, pool.bytes() / 8);
+    return Plan<Row>(++epoch, plan_memory);
+  }
 
   /// The newest change of a key that no row has, or null.
   template <class Key>

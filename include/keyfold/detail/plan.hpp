@@ -87,6 +87,9 @@ template <class Row>
 struct PlanMemory {
   List<Planned<Row>> entries;
   List<std::uint32_t> steps;
+  std::size_t most_kept = least_kept;  // bytes of entries, of which the room is not given back
+
+  static constexpr std::size_t least_kept = std::size_t{256} * 1024;
 };
 
 /// Some entries of a plan, by their numbers.
@@ -130,14 +133,14 @@ template <class Row>
 class Plan {
  public:
   Plan(std::uint32_t epoch, PlanMemory<Row>& memory) noexcept
-      : entries(memory.entries), epoch_(epoch), steps_(memory.steps) {
+      : entries(memory.entries), memory_(memory), epoch_(epoch), steps_(memory.steps) {
     assert(entries.empty());
   }
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
   ~Plan() {
     entries.clear();
-    if (entries.capacity() * sizeof(Planned<Row>) <= most_kept) return;
+    if (entries.capacity() * sizeof(Planned<Row>) <= memory_.most_kept) return;
     entries.free();
     steps_.free();
   }
@@ -279,8 +282,6 @@ class Plan {
   std::size_t extra_erasers = 0;  // further source rows that fired an unconditional erase() on an erased row
 
  private:
-  static constexpr std::size_t most_kept = std::size_t{256} * 1024;  // bytes
-
   /// Gives entries their places in the log, one after the other, and counts them.
   struct LogPlaces {
     void place(Planned<Row>& entry) noexcept {
@@ -323,6 +324,7 @@ class Plan {
     return entries.emplace_back(slot);
   }
 
+  PlanMemory<Row>& memory_;
   std::uint32_t epoch_;
   // Numbers of entries: those of placed() from the front, the others from the back.
   List<std::uint32_t>& steps_;
