@@ -1,3 +1,4 @@
+#include <keyfold/detail/core_access.hpp>
 #include <keyfold/detail/merge_plan.hpp>
 #include <keyfold/detail/plan.hpp>
 #include <keyfold/keyfold.hpp>
