@@ -7,7 +7,7 @@ import xml.etree.ElementTree
 
 root = pathlib.Path(sys.argv[1])
 headers = "\n".join(path.read_text() for path in root.glob("include/keyfold/**/*.hpp"))
-known = set(re.findall(r"\w+", headers)) | {"_Ptr", "_Has_value", "at", "end"}
+known = set(re.findall(r"\w+", headers)) | {"_Mypair", "_Myval2", "_Ptr", "_Has_value", "at", "end"}
 
 unknown = set()
 for element in xml.etree.ElementTree.parse(root / "keyfold.natvis").iter():
