@@ -3053,10 +3053,13 @@ class List {
 
  private:
   static_assert(std::is_nothrow_move_constructible_v<T>);
+  static constexpr std::size_t element_size =
+      sizeof(T);  // NOLINT(bugprone-sizeof-expression): of pointers, too
 
   void move_to(std::size_t capacity) {
-    if (capacity > std::numeric_limits<std::size_t>::max() / 2 / sizeof(T)) throw std::bad_array_new_length();
-    T* const fresh = static_cast<T*>(detail::take_memory(memory_, capacity * sizeof(T), alignof(T)));
+    if (capacity > std::numeric_limits<std::size_t>::max() / 2 / element_size)
+      throw std::bad_array_new_length();
+    T* const fresh = static_cast<T*>(detail::take_memory(memory_, capacity * element_size, alignof(T)));
     T* to = fresh;
     for (T* from = first_; from != last_; ++from, ++to) {
       ::new (static_cast<void*>(to)) T(std::move(*from));
@@ -3068,7 +3071,8 @@ class List {
     limit_ = fresh + capacity;
   }
   void release() noexcept {
-    if (first_ != nullptr) detail::give_back(memory_, first_, capacity() * sizeof(T), alignof(T));
+    if (first_ != nullptr)
+      detail::give_back(memory_, static_cast<void*>(first_), capacity() * element_size, alignof(T));
   }
 
   T* first_ = nullptr;
@@ -12789,7 +12793,7 @@ class IncomingRows {
   using Pointer = typename Traits::Pointer;
 
   IncomingRows(typename Traits::Range& range, const Policy& policy, Metrics& metrics)
-      : all_(range), unique_(policy, checked(all_.pointers)) {
+      : all_(range), unique_(policy, checked(all_)) {
     metrics.source_rows += unique_.dropped;
     metrics.dropped_duplicates += unique_.dropped;
   }
@@ -12805,11 +12809,11 @@ class IncomingRows {
  private:
   using Key = MatchKey<CoreType, Match<void, void, Always>, Source>;
 
-  static const List<Pointer>& checked(const List<Pointer>& rows) {
+  static const List<Pointer>& checked(const AllRows<Declared, Source>& all) {
     Position position = 0;
-    for (const Pointer row : rows)
+    for (const Pointer row : all.pointers)
       detail::require_valid_key(typename Key::SourceParts{}, Key::of(*row), position++);
-    return rows;
+    return all.pointers;
   }
 
   AllRows<Declared, Source> all_;

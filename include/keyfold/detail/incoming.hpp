@@ -24,7 +24,7 @@ class IncomingRows {
   using Pointer = typename Traits::Pointer;
 
   IncomingRows(typename Traits::Range& range, const Policy& policy, Metrics& metrics)
-      : all_(range), unique_(policy, checked(all_.pointers)) {
+      : all_(range), unique_(policy, checked(all_)) {
     metrics.source_rows += unique_.dropped;
     metrics.dropped_duplicates += unique_.dropped;
   }
@@ -40,11 +40,11 @@ class IncomingRows {
  private:
   using Key = MatchKey<CoreType, Match<void, void, Always>, Source>;
 
-  static const List<Pointer>& checked(const List<Pointer>& rows) {
+  static const List<Pointer>& checked(const AllRows<Declared, Source>& all) {
     Position position = 0;
-    for (const Pointer row : rows)
+    for (const Pointer row : all.pointers)
       detail::require_valid_key(typename Key::SourceParts{}, Key::of(*row), position++);
-    return rows;
+    return all.pointers;
   }
 
   AllRows<Declared, Source> all_;

@@ -104,10 +104,13 @@ class List {
 
  private:
   static_assert(std::is_nothrow_move_constructible_v<T>);
+  static constexpr std::size_t element_size =
+      sizeof(T);  // NOLINT(bugprone-sizeof-expression): of pointers, too
 
   void move_to(std::size_t capacity) {
-    if (capacity > std::numeric_limits<std::size_t>::max() / 2 / sizeof(T)) throw std::bad_array_new_length();
-    T* const fresh = static_cast<T*>(detail::take_memory(memory_, capacity * sizeof(T), alignof(T)));
+    if (capacity > std::numeric_limits<std::size_t>::max() / 2 / element_size)
+      throw std::bad_array_new_length();
+    T* const fresh = static_cast<T*>(detail::take_memory(memory_, capacity * element_size, alignof(T)));
     T* to = fresh;
     for (T* from = first_; from != last_; ++from, ++to) {
       ::new (static_cast<void*>(to)) T(std::move(*from));
@@ -119,7 +122,8 @@ class List {
     limit_ = fresh + capacity;
   }
   void release() noexcept {
-    if (first_ != nullptr) detail::give_back(memory_, first_, capacity() * sizeof(T), alignof(T));
+    if (first_ != nullptr)
+      detail::give_back(memory_, static_cast<void*>(first_), capacity() * element_size, alignof(T));
   }
 
   T* first_ = nullptr;
