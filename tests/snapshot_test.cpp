@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -25,6 +26,13 @@ using keyfold_test::loaded;
 using keyfold_test::saved;
 
 namespace snapshot_rows {
+
+struct Reading {
+  std::int64_t sensor = 0;
+  std::int64_t value = 0;
+  bool operator==(const Reading&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Reading, (), (sensor, value))
 
 struct Order {
   std::int64_t id = 0;
@@ -314,6 +322,33 @@ TEST_CASE("an empty table comes back empty, one without history without it") {
 TEST_CASE("the same table gives the same bytes, and so does what was loaded from them") {
   CHECK(saved(some_orders()) == saved(some_orders()));
   CHECK(saved(loaded<Orders>(saved(some_orders()))) == saved(some_orders()));
+}
+
+// Entries of the log have three sizes, here of 16, 24 and 40 bytes; however many of each there are in a
+// commit, also where their average is the size of one of them.
+TEST_CASE("changes of all sizes in one commit come back, in any mixture") {
+  using snapshot_rows::Reading;
+  for (int returning = 0; returning < 4; ++returning) {
+    for (int added = 0; added < 5; ++added) {
+      for (int updated = 0; updated < 4; ++updated) {
+        kf::Table<Reading, kf::Key<&Reading::sensor>> table;
+        table.append({{1, 0}, {2, 0}, {3, 0}, {11, 0}, {12, 0}, {13, 0}});
+        table.erase_where(kf::target<&Reading::sensor> < 10);
+        std::vector<Reading> batch;
+        for (int i = 0; i < returning; ++i) batch.push_back({1 + i, 1});
+        for (int i = 0; i < added; ++i) batch.push_back({21 + i, 1});
+        for (int i = 0; i < updated; ++i) batch.push_back({11 + i, 1});
+        table.upsert(batch);
+        for (Reading& row : batch) row.value = 2;
+        table.upsert(batch);
+        const auto back = loaded<decltype(table)>(saved(table));
+        REQUIRE(back.version() == table.version());
+        for (kf::Version v = 0; v <= table.version(); ++v)
+          REQUIRE(std::ranges::equal(back.as_of(v), table.as_of(v)));
+        REQUIRE(saved(back) == saved(table));
+      }
+    }
+  }
 }
 
 TEST_CASE("many rows and commits come back, chunk by chunk") {

@@ -4004,6 +4004,7 @@ struct EntryCounts {
   std::size_t images = 0;
 
   std::size_t all() const noexcept { return firsts + bare + images; }
+  bool are_alike() const noexcept { return firsts == all() || bare == all() || images == all(); }
 };
 
 /// The entries of one commit, in memory that is taken before the commit; adding them cannot fail.

@@ -104,8 +104,7 @@ class EntryNumbers {
     const EntryCounts& counts = block.counts();
     const auto* const first = reinterpret_cast<const std::byte*>(block.first());
     const std::size_t size = block.first()->size();
-    const std::size_t bytes = LogBlock<Row>::bytes_of(counts);
-    Range range{first, first + bytes, size_, bytes == counts.all() * size ? size : 0, {}};
+    Range range{first, first + LogBlock<Row>::bytes_of(counts), size_, counts.are_alike() ? size : 0, {}};
     if (range.size_of_each == 0) {
       range.offsets.reserve(counts.all());
       for (const auto* entry = block.first(); entry != nullptr; entry = block.next(entry))
