@@ -319,6 +319,16 @@ TEST_CASE("an empty table comes back empty, one without history without it") {
   CHECK_THROWS_AS(back.as_of(3), kf::VersionExpired);
 }
 
+TEST_CASE("a text that the commits of a file share is counted once") {
+  using snapshot_rows::Reading;
+  kf::Table<Reading, kf::Key<&Reading::sensor>> table;
+  for (int i = 0; i < 1000; ++i) table.upsert({i % 10, i});
+  const std::size_t text = table.history()[0].parameters().size();
+  const auto back = loaded<decltype(table)>(saved(table));
+  CHECK(back.memory_usage().history >= table.memory_usage().history + text);
+  CHECK(back.memory_usage().history <= table.memory_usage().history + 3 * text);
+}
+
 TEST_CASE("the same table gives the same bytes, and so does what was loaded from them") {
   CHECK(saved(some_orders()) == saved(some_orders()));
   CHECK(saved(loaded<Orders>(saved(some_orders()))) == saved(some_orders()));

@@ -116,6 +116,23 @@ TEST_CASE("a store that is opened again has the same table: rows, history, times
   CHECK(store.once("loader", 5).insert({9, "again", {}}).already_applied());
 }
 
+TEST_CASE("commits that are replayed share a text") {
+  const TemporaryDirectory directory;
+  std::size_t history = 0;
+  std::size_t text = 0;
+  {
+    auto store = FileStore::open(directory.path / "orders", {.durability = kf::durability::buffered});
+    for (int i = 0; i < 1000; ++i) store.upsert({i % 10, "tea", i});
+    history = store.table().memory_usage().history;
+    text = store.table().history()[0].parameters().size();
+  }
+  const auto store = FileStore::open(directory.path / "orders");
+  const auto commits = store.table().history();
+  CHECK(store.recovered().replayed == 1000);
+  CHECK(commits[999].parameters().data() == commits[0].parameters().data());
+  CHECK(store.table().memory_usage().history <= history + 3 * text);
+}
+
 TEST_CASE("a checkpoint replaces the log, and the next opening replays what came after it") {
   const TemporaryDirectory directory;
   std::string before;

@@ -6,6 +6,7 @@
 #include <keyfold/memory.hpp>
 
 #include <cstddef>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -26,10 +27,20 @@ std::size_t bytes_of(const LogBlock<Row>& block) noexcept {
   return bytes;
 }
 
+/// Commits of a file share their parameters with the one before if they are the same.
 template <class Row>
-std::size_t bytes_of(const CommitRecord<Row>& record) noexcept {
-  const std::size_t bytes = sizeof(record) + detail::bytes_of(record.block);
-  return bytes + record.metrics.bytes() + record.parameters.bytes() + record.metadata.bytes();
+std::size_t history_bytes(const CommitLog<Row>& log) noexcept {
+  std::size_t bytes = 0;
+  const std::string* counted = nullptr;
+  for (const auto& record : log.records) {
+    bytes +=
+        sizeof(record) + detail::bytes_of(record.block) + record.metrics.bytes() + record.metadata.bytes();
+    if (!record.parameters || &*record.parameters == counted) continue;
+    counted = &*record.parameters;
+    bytes += record.parameters.bytes();
+  }
+  for (const auto& block : log.retired) bytes += sizeof(block) + detail::bytes_of(block);
+  return bytes;
 }
 
 /// The bucket array of a hashed index; an ordered one has its links in the rows' nodes.
@@ -54,8 +65,7 @@ MemoryUsage memory_usage_of(const CoreType& core) noexcept {
   usage.rows = core.pool.bytes() + core.rows.size() * boxed_bytes<typename CoreType::RowType>;
   usage.indexes = core.keys.bytes() + core.graves.bytes() + detail::secondary_bytes(core, secondaries);
   if (core.sequences != nullptr) usage.indexes += core.sequences->bytes();
-  for (const auto& record : core.log->records) usage.history += detail::bytes_of(record);
-  for (const auto& block : core.log->retired) usage.history += sizeof(block) + detail::bytes_of(block);
+  usage.history = detail::history_bytes(*core.log);
   return usage;
 }
 

@@ -189,7 +189,7 @@ class RecordReplayer {
     if (!core_.log->empty() && *note.timestamp < detail::tick_after(core_.log->records.back().timestamp))
       in.fail("it is older than the commit before it");
     note.operation = stored_operation(detail::get_text(in));
-    if (detail::get_flag(in)) note.parameters = SharedText(std::string(detail::get_text(in)));
+    if (detail::get_flag(in)) note.parameters = stored_parameters(detail::get_text(in));
     if (detail::get_flag(in)) note.metadata = SharedText(std::string(detail::get_text(in)));
     Metrics metrics;
     for (const auto field : metric_fields) metrics.*field = static_cast<std::size_t>(detail::get_u64(in));
@@ -213,6 +213,11 @@ class RecordReplayer {
       if (*operation == text) return *operation;
     }
     return *known.emplace_back(std::make_shared<const std::string>(text));
+  }
+
+  SharedText stored_parameters(std::string_view text) {
+    if (!parameters_ || *parameters_ != text) parameters_ = SharedText(std::string(text));
+    return parameters_;
   }
 
   // Positions in the source are not kept, and no error of these changes names them.
@@ -303,6 +308,7 @@ class RecordReplayer {
   CoreType& core_;
   const RowDecoder<Row>& rows_;
   SequenceReplayer<CoreType> updates_;
+  SharedText parameters_;  // of the last commit that has some
 };
 
 }  // namespace keyfold::detail
