@@ -8,10 +8,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <memory_resource>
 #include <set>
 #include <thread>
 
@@ -33,6 +35,13 @@ struct Reading {
   bool operator==(const Reading&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(Reading, (), (sensor, value))
+
+struct Frame {
+  std::int64_t number = 0;
+  std::array<std::int64_t, 16> samples{};
+  bool operator==(const Frame&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Frame, (), (number, samples))
 
 struct Order {
   std::int64_t id = 0;
@@ -248,6 +257,25 @@ class Inside {
   std::filesystem::path before_;
 };
 
+/// Counts the bytes that are out, now and at most.
+class Peak final : public std::pmr::memory_resource {
+ public:
+  std::size_t now = 0;
+  std::size_t most = 0;
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    void* const memory = std::pmr::new_delete_resource()->allocate(bytes, alignment);
+    most = std::max(most, now += bytes);
+    return memory;
+  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+    now -= bytes;
+    std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
 }  // namespace snapshot_rows
 
 BOOST_CLASS_VERSION(snapshot_rows::Person<1>, 1)
@@ -317,6 +345,23 @@ TEST_CASE("an empty table comes back empty, one without history without it") {
   CHECK(rows_of(back) == rows_of(orders));
   CHECK(back.version() == 4);
   CHECK_THROWS_AS(back.as_of(3), kf::VersionExpired);
+}
+
+TEST_CASE("loading takes no more for the log than the table keeps") {
+  using Frames = kf::Table<Frame, kf::Key<&Frame::number>>;
+  Frames table;
+  std::vector<Frame> rows;
+  for (int i = 0; i < 5'000; ++i) rows.push_back({i, {}});
+  table.append(rows);
+  table.overwrite(std::vector<Frame>{{-1, {}}});  // one new row beside 5,000 old ones
+  std::istringstream in(saved(table));
+  Peak memory;
+  kf::TableOptions options;
+  options.memory = &memory;
+  const auto back = kf::load<Frames>(in, {.table = options});
+  CHECK(saved(back) == saved(table));
+  CHECK(memory.most <= memory.now + 64 * 1024);
+  CHECK(back.memory_usage().history <= table.memory_usage().history + 1024);
 }
 
 TEST_CASE("a text that the commits of a file share is counted once") {

@@ -2159,7 +2159,13 @@ class SnapshotReader {
     const std::size_t first = entries_.size();
     while (bare + images > 0) read_entry(block, version, bare, images);
     check_key_changes(first);
-    return has_bare ? settle(block, first) : std::move(block);
+    return !has_bare || may_stay(block) ? std::move(block) : settle(block, first);
+  }
+
+  // A copy of a block of little but images takes more memory than it saves.
+  static bool may_stay(const Block& block) noexcept {
+    const std::size_t unused = block.bytes() - Block::bytes_of(block.counts());
+    return Arena::has_own_segment(block.bytes()) && unused <= block.bytes() / 8;
   }
 
   Block settle(Block& block, std::size_t number) {

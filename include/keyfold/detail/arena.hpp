@@ -138,10 +138,13 @@ class Arena {
     if (current_ != nullptr) current_->leave();
   }
 
+  /// Whether a block of so many bytes shares its segment with no other.
+  static constexpr bool has_own_segment(std::size_t bytes) noexcept { return bytes > largest / 4; }
+
   /// Throws what the memory resource throws.
   ArenaBlock allocate(std::size_t bytes, std::size_t alignment) {
     if (bytes == 0) return {};
-    if (bytes > largest / 4) return in(*Segment::make(*memory_, bytes, alignment), bytes, alignment);
+    if (has_own_segment(bytes)) return in(*Segment::make(*memory_, bytes, alignment), bytes, alignment);
     std::byte* data = current_ == nullptr ? nullptr : current_->room.take(bytes, alignment);
     if (data == nullptr) data = take_from_next(bytes, alignment);
     current_->use();
