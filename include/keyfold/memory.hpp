@@ -6,7 +6,8 @@
 namespace keyfold {
 
 /// Bytes held by a table. What rows and keys allocate themselves (long strings, vectors) is not known to it
-/// and not counted, nor is what the allocator adds to each block.
+/// and not counted, nor is what the allocator adds to each block, nor the room that one write leaves to the
+/// next: at most 256 KiB, or an eighth of what the rows take.
 struct MemoryUsage {
   std::size_t rows = 0;     ///< the pool of rows with their links in the container and its secondary indexes
   std::size_t indexes = 0;  ///< the primary key, keys of deleted rows in history, buckets of hashed indexes,

@@ -56,11 +56,11 @@ struct TableOptions {
   /// Applied after each commit. Default: every version stays readable.
   std::optional<Retention> retention{};
 
-  /// Where rows, indexes and history have their memory; not what rows allocate themselves, what
-  /// apply_changes() remembers, or what a write needs while it runs. Not null. Must outlive the table, its
-  /// copies and its transactions, and be synchronised if several threads use those. Rows lie in a pool on top
-  /// of it, the log in segments of up to 64 KiB, so that it is asked seldom and for much. What it throws is
-  /// thrown by the write that asked, which then changes nothing.
+  /// Where rows, indexes and history have their memory; not what rows allocate themselves, texts and large
+  /// counts of commits, what apply_changes() remembers, or what a write needs while it runs and leaves to the
+  /// next. Not null. Must outlive the table, its copies and its transactions, and be synchronised if several
+  /// threads use those. Rows lie in a pool on top of it, the log in segments of up to 64 KiB, so that it is
+  /// asked seldom and for much. What it throws is thrown by the write that asked, which then changes nothing.
   std::pmr::memory_resource* memory = std::pmr::get_default_resource();
 };
 

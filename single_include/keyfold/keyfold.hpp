@@ -5766,11 +5766,11 @@ struct TableOptions {
   /// Applied after each commit. Default: every version stays readable.
   std::optional<Retention> retention{};
 
-  /// Where rows, indexes and history have their memory; not what rows allocate themselves, what
-  /// apply_changes() remembers, or what a write needs while it runs. Not null. Must outlive the table, its
-  /// copies and its transactions, and be synchronised if several threads use those. Rows lie in a pool on top
-  /// of it, the log in segments of up to 64 KiB, so that it is asked seldom and for much. What it throws is
-  /// thrown by the write that asked, which then changes nothing.
+  /// Where rows, indexes and history have their memory; not what rows allocate themselves, texts and large
+  /// counts of commits, what apply_changes() remembers, or what a write needs while it runs and leaves to the
+  /// next. Not null. Must outlive the table, its copies and its transactions, and be synchronised if several
+  /// threads use those. Rows lie in a pool on top of it, the log in segments of up to 64 KiB, so that it is
+  /// asked seldom and for much. What it throws is thrown by the write that asked, which then changes nothing.
   std::pmr::memory_resource* memory = std::pmr::get_default_resource();
 };
 
@@ -10911,8 +10911,8 @@ class MergePlanner : MergeActions<CoreType> {
 /// Loads ahead what writes to an ordered index will read. A search in a large tree waits for memory at most
 /// of its levels, one wait after the other; those of several searches in lockstep go on at the same time.
 ///
-/// Boost.MultiIndex has no such search, so this reads its nodes itself. Where they cannot be had (in safe
-/// mode, perhaps in another version), nothing is loaded, and nothing else changes.
+/// Boost.MultiIndex has no such search, so this reads its nodes itself. Where they cannot be had
+/// (perhaps in another version), nothing is loaded, and nothing else changes.
 namespace keyfold::detail {
 
 template <class Index>
@@ -13578,7 +13578,8 @@ class Loads : public mistakes::RangeForgotten<Row> {
 namespace keyfold {
 
 /// Bytes held by a table. What rows and keys allocate themselves (long strings, vectors) is not known to it
-/// and not counted, nor is what the allocator adds to each block.
+/// and not counted, nor is what the allocator adds to each block, nor the room that one write leaves to the
+/// next: at most 256 KiB, or an eighth of what the rows take.
 struct MemoryUsage {
   std::size_t rows = 0;     ///< the pool of rows with their links in the container and its secondary indexes
   std::size_t indexes = 0;  ///< the primary key, keys of deleted rows in history, buckets of hashed indexes,

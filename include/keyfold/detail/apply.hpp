@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <string>
 #include <utility>
 #include <vector>
 

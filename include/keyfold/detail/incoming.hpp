@@ -10,7 +10,6 @@
 #include <keyfold/metrics.hpp>
 
 #include <concepts>
-#include <vector>
 
 /// The rows that come in with a write that is not a merge, after its duplicate policy.
 namespace keyfold::detail {

@@ -6,7 +6,6 @@
 #include <keyfold/detail/type_text.hpp>
 #include <keyfold/error.hpp>
 
-#include <algorithm>
 #include <cassert>
 #include <concepts>
 #include <cstddef>
@@ -14,9 +13,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 /// Sequences of feeds as bytes. Only the feeds of a program know their types; so what a feed makes also knows
 /// how to write itself, and files keep sequences as bytes beside the name of their type until a feed asks for

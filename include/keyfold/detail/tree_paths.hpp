@@ -13,8 +13,8 @@
 /// Loads ahead what writes to an ordered index will read. A search in a large tree waits for memory at most
 /// of its levels, one wait after the other; those of several searches in lockstep go on at the same time.
 ///
-/// Boost.MultiIndex has no such search, so this reads its nodes itself. Where they cannot be had (in safe
-/// mode, perhaps in another version), nothing is loaded, and nothing else changes.
+/// Boost.MultiIndex has no such search, so this reads its nodes itself. Where they cannot be had
+/// (perhaps in another version), nothing is loaded, and nothing else changes.
 namespace keyfold::detail {
 
 template <class Index>

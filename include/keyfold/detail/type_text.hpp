@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 /// Types as files name them, such as `optional(list(int32))`. The grammar is in docs/file-format.md.
