@@ -205,6 +205,27 @@ TEST_CASE("a type with a std::hash is a key") {
   CHECK(value_at(optional, std::nullopt) == 2);
 }
 
+namespace {
+// A range only by the name of one function.
+struct Title {
+  int number = 0;
+  const char* data() const { throw number; }
+  bool operator==(const Title&) const = default;
+};
+}  // namespace
+
+template <>
+struct std::hash<Title> {
+  std::size_t operator()(const Title& title) const noexcept { return std::hash<int>{}(title.number); }
+};
+
+TEST_CASE("a key is not asked for its data()") {
+  auto table = table_of<Title>({Title{1}, Title{2}});
+  using Row = std::ranges::range_value_t<decltype(table)>;
+  table.upsert(std::vector<Row>{{Title{1}, 10}, {Title{2}, 20}});
+  CHECK(value_at(table, Title{2}) == 20);
+}
+
 TEST_CASE("a type with a hash_value() is a key, hashed and ordered") {
   const auto table = table_of<Place>({Place{1, 2}, Place{0, 33}});  // their hashes are equal
   CHECK(value_at(table, Place{1, 2}) == 1);

@@ -3116,12 +3116,10 @@ void prefetch_lines(const Object* object) noexcept {
 }
 
 /// A part of a key, as a tuple has it, whose value lies outside the row: the text of a std::string, or what a
-/// view leads to.
+/// view leads to. Of ranges only: what else is called data() may do anything.
 template <class Part>
-concept KeptElsewhere =
-    (std::is_lvalue_reference_v<Part> || std::is_trivially_copyable_v<Part>) && requires(const Part& part) {
-      { part.data() } -> std::convertible_to<const void*>;
-    };
+concept KeptElsewhere = (std::is_lvalue_reference_v<Part> || std::is_trivially_copyable_v<Part>) &&
+                        std::ranges::contiguous_range<const std::remove_reference_t<Part>>;
 
 template <class Key>
 inline constexpr bool is_kept_elsewhere = false;
@@ -3130,7 +3128,7 @@ inline constexpr bool is_kept_elsewhere<std::tuple<Parts...>> = (KeptElsewhere<P
 
 template <class Part>
 void prefetch_part(const Part& part) {
-  if constexpr (KeptElsewhere<const Part&>) detail::prefetch(part.data());
+  if constexpr (KeptElsewhere<const Part&>) detail::prefetch(std::ranges::data(part));
 }
 
 /// What parts of a key keep elsewhere.
