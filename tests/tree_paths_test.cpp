@@ -170,6 +170,21 @@ TEST_CASE("writes to large tables with ordered indexes are right") {
   check_random_writes<ByRank>();
 }
 
+TEST_CASE("rows that come together have their paths loaded, a single one has not") {
+  std::mt19937 random(20261201);
+  Ranking table;
+  table.append(players(random, 0, many));
+  const std::vector<Player> added = players(random, many, 32);
+  Ranking one_by_one = table;
+  Rank::comparisons = 0;
+  for (const Player& player : added) one_by_one.insert(player);
+  const std::uint64_t single = Rank::comparisons;
+  Rank::comparisons = 0;
+  table.append(added);
+  CHECK(Rank::comparisons > single * 3 / 2);  // each path is gone down twice
+  CHECK(Rank::comparisons < single * 3);
+}
+
 TEST_CASE("a comparison that throws while paths are loaded changes nothing") {
   std::mt19937 random(20261201);
   Ranking table;
