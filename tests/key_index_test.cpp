@@ -314,6 +314,11 @@ TEST_CASE("the candidate of a hash is an item of that hash, or none") {
     found += item != nullptr ? 1U : 0U;
   }
   CHECK(found > 0);
+  only = pair.add(std::uint64_t{1} << 40U);  // of a hash that is half the same, an item or none will do
+  const Item* half = pair.index.candidate(std::uint64_t{1} << 41U);
+  CHECK((half == nullptr || half->hash % 64 == 0));
+  CHECK(pair.index.find(std::uint64_t{1} << 41U, [](const Item&) { return true; }) == nullptr);
+  CHECK(pair.finds(only));
 }
 
 TEST_CASE("after reserve() nothing allocates, and nothing can fail") {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <keyfold/detail/arena.hpp>
+#include <keyfold/detail/hash_line.hpp>
 #include <keyfold/detail/list.hpp>
 #include <keyfold/detail/prefetch.hpp>
 
@@ -17,20 +18,11 @@
 
 namespace keyfold::detail {
 
-/// An item and the hash of its key.
-struct HashEntry {
-  std::uint64_t hash = 0;
-  void* item = nullptr;  // null: free
-};
-
 /// An index from 64-bit hashes to items that live elsewhere: extendible hashing (Fagin, Nievergelt, Pippenger
-/// and Strong, ACM TODS 4, 1979). The high bits of a hash choose a segment, the low bits a cache line in it.
-/// Within a segment, linear probing from line to line with backward-shift deletion (after Knuth, The Art of
-/// Computer Programming 3, 6.4, algorithm R), so there are no tombstones.
-///
-/// The entries of a line stand at its front, and an entry stands in a line behind its own only if all lines
-/// between are full. Mostly one line says all; it is searched without a branch, since a processor could not
-/// guess where in it an entry is.
+/// and Strong, ACM TODS 4, 1979). The high bits of a hash choose a segment, the low bits a line in it. Within
+/// a segment, linear probing from line to line with backward-shift deletion (after Knuth, The Art of Computer
+/// Programming 3, 6.4, algorithm R), so there are no tombstones: an item stands in a line behind its own only
+/// if all lines between are full. Mostly one line says all.
 ///
 /// A segment that fills up doubles until it has 64 KiB, and then splits in two. So the index grows a little
 /// at a time: no insertion pays for a rehash of the whole.
@@ -40,8 +32,6 @@ struct HashEntry {
 /// swap keys in any order.
 class HashIndex {
  public:
-  using Entry = HashEntry;
-
   explicit HashIndex(std::pmr::memory_resource& memory = *std::pmr::new_delete_resource()) noexcept
       : directory_(memory), segments_(memory) {}
   HashIndex(const HashIndex&) = delete;
@@ -51,32 +41,33 @@ class HashIndex {
   /// The item with this hash for which `equal(item)`, or null.
   template <class Equal>
   void* find(std::uint64_t hash, Equal equal) const {
-    if (directory_.empty()) return nullptr;
     const Table table = table_of(hash);
-    for (std::size_t at = line_of(hash, table.mask);; at = next_line(at, table.mask)) {
-      const Entry* const line = table.entries + at;
-      for (std::size_t i = first_like(line, hash); i < line_size; ++i) {
-        if (line[i].hash == hash && line[i].item != nullptr && equal(line[i].item)) return line[i].item;
+    for (std::size_t at = table.line_of(hash);; at = table.line_after(at)) {
+      const HashLine& line = table.lines[at];
+      for (unsigned places = line.like(hash); places != 0; places &= places - 1) {
+        const unsigned place = detail::first_place(places);
+        void* const item = line.items[place];
+        if (line.hashes[place] == hash && item != nullptr && equal(item)) return item;
       }
-      if (!is_full(line)) return nullptr;
+      if (!line.is_full()) return nullptr;
     }
   }
 
   /// Starts loading what find(hash) reads first.
   void prefetch(std::uint64_t hash) const noexcept {
-    if (directory_.empty()) return;
-    const Table table = table_of(hash);
-    detail::prefetch(table.entries + line_of(hash, table.mask));
+    const Table& table = table_of(hash);
+    detail::prefetch(table.lines + table.line_of(hash));
   }
 
-  /// The first item that find(hash) would compare: worth a prefetch, no answer.
+  /// An item that find(hash) may find, or null if it finds nothing: worth a prefetch, no answer.
   void* candidate(std::uint64_t hash) const noexcept {
-    if (directory_.empty()) return nullptr;
     const Table table = table_of(hash);
-    for (std::size_t at = line_of(hash, table.mask);; at = next_line(at, table.mask)) {
-      const Entry* const line = table.entries + at;
-      const Entry& found = line[first_like(line, hash)];
-      if ((found.hash == hash) | (found.item == nullptr)) return found.item;
+    for (std::size_t at = table.line_of(hash);; at = table.line_after(at)) {
+      const HashLine& line = table.lines[at];
+      const unsigned places = line.like(hash);
+      // Of a line that is not full the last place is free.
+      if (int{places != 0} | int{!line.is_full()})
+        return line.items[detail::first_place(places | 1U << HashLine::last)];
     }
   }
 
@@ -107,18 +98,18 @@ class HashIndex {
   /// guarantee.
   void presize(std::size_t count) {
     if (count == 0 || !directory_.empty()) return;
-    std::size_t capacity = smallest;
-    while (capacity < full && limit(capacity) < count) capacity *= 2;
+    std::size_t lines = smallest;
+    while (lines < full && limit(lines) < count) lines *= 2;
     unsigned depth = 0;
-    while ((limit(capacity) / 8 * 7) << depth < count && capacity == full) ++depth;
-    build(depth, capacity);
+    while ((limit(lines) / 8 * 7) << depth < count && lines == full) ++depth;
+    build(depth, lines);
   }
 
   /// Requires: reserved room.
   void insert(std::uint64_t hash, void* item) noexcept {
     const Table& table = table_of(hash);
     assert(!segments_[table.segment].is_full());
-    place(table.entries, table.mask, {hash, item});
+    place(table, hash, item);
     ++segments_[table.segment].used;
     ++size_;
   }
@@ -142,27 +133,28 @@ class HashIndex {
   /// Requires: the item is in the index with this hash.
   void erase(std::uint64_t hash, const void* item) noexcept {
     const Table& table = table_of(hash);
-    close_gap(table, static_cast<std::size_t>(&entry_of(table, hash, item) - table.entries));
+    close_gap(table, place_of(table, hash, item));
     --segments_[table.segment].used;
     --size_;
   }
 
   /// Lets `to` stand where `from` stood. Requires: `from` is in the index with this hash.
   void replace(std::uint64_t hash, const void* from, void* to) noexcept {
-    entry_of(table_of(hash), hash, from).item = to;
+    const Table& table = table_of(hash);
+    const Place place = place_of(table, hash, from);
+    table.lines[place.line].items[place.number] = to;
   }
 
   /// Calls `visit(hash, item)` for every item, in no particular order.
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const Segment& segment : segments_)
-      segment.for_each([&](const Entry& entry) { visit(entry.hash, entry.item); });
+    for (const Segment& segment : segments_) segment.for_each(visit);
   }
 
   /// Gives memory back when less than an eighth of it is in use. Throws what the memory resource throws;
   /// strong guarantee.
   void shrink() {
-    if (size_ >= places_ / 8) return;
+    if (size_ >= lines_ * HashLine::size / 8) return;
     HashIndex smaller(memory());
     smaller.reserve(size_, [&](auto visit) { for_each([&](std::uint64_t hash, void*) { visit(hash); }); });
     for_each([&](std::uint64_t hash, void* item) { smaller.insert(hash, item); });
@@ -171,108 +163,100 @@ class HashIndex {
 
   std::size_t size() const noexcept { return size_; }
   std::size_t bytes() const noexcept {
-    return places_ * sizeof(Entry) + directory_.capacity() * sizeof(Table) +
+    return lines_ * sizeof(HashLine) + directory_.capacity() * sizeof(Table) +
            segments_.capacity() * sizeof(Segment);
   }
 
  private:
   /// What a search needs of a segment.
   struct Table {
-    Entry* entries = nullptr;
-    std::uint32_t mask = 0;
-    std::uint32_t segment = 0;
+    std::size_t line_of(std::uint64_t hash) const noexcept { return hash & mask; }
+    std::size_t line_after(std::size_t line) const noexcept { return (line + 1) & mask; }
+
+    HashLine* lines;
+    std::uint32_t mask;  // the number of lines, a power of two, less one
+    std::uint32_t segment;
   };
 
   struct Segment {
-    bool is_full() const noexcept { return used == limit(capacity); }
+    bool is_full() const noexcept { return used == limit(lines); }
     template <class Visit>
     void for_each(Visit visit) const {
-      for (std::size_t at = 0; at < capacity; ++at) {
-        if (entries[at].item != nullptr) visit(entries[at]);
+      for (const HashLine* line = first; line != first + lines; ++line) {
+        for (std::size_t i = 0; i < HashLine::size && line->items[i] != nullptr; ++i)
+          visit(line->hashes[i], line->items[i]);
       }
     }
+    Table table(std::size_t number) const noexcept {
+      return {first, static_cast<std::uint32_t>(lines - 1), static_cast<std::uint32_t>(number)};
+    }
 
-    Entry* entries;
-    std::size_t capacity;  // a power of two
-    unsigned depth;        // of the high bits of a hash, so many are the same for all its items
-    std::size_t used = 0;
+    HashLine* first;
+    std::size_t lines;
+    unsigned depth;             // of the high bits of a hash, so many are the same for all its items
+    std::size_t used = 0;       // places
     std::uint64_t round = 0;    // of reserve(), in which...
     std::size_t expected = 0;   // ...so many more are expected
     std::uint64_t crowded = 0;  // the round in which that was too many
   };
 
-  static constexpr std::size_t line_size = 4;  // entries of a cache line
-  static constexpr std::size_t none = ~std::size_t{0};
-  static constexpr std::size_t smallest = 16;
-  static constexpr std::size_t full = 4096;  // places of a segment that splits rather than grows: 64 KiB
+  /// Where an item stands.
+  struct Place {
+    std::size_t line;
+    std::size_t number;
+  };
 
-  // Three quarters full at the most.
-  static constexpr std::size_t limit(std::size_t capacity) noexcept { return capacity / 4 * 3; }
+  static constexpr std::size_t smallest = 4;
+  static constexpr std::size_t full = 1024;  // lines of a segment that splits rather than grows: 64 KiB
+
+  // Places of so many lines that are used at the most: three quarters.
+  static constexpr std::size_t limit(std::size_t lines) noexcept { return lines * HashLine::size / 4 * 3; }
 
   std::pmr::memory_resource& memory() const noexcept { return directory_.memory(); }
 
   std::size_t number_of(std::uint64_t hash) const noexcept { return (hash >> 1U) >> (63U - depth_); }
-  const Table& table_of(std::uint64_t hash) const noexcept { return directory_[number_of(hash)]; }
+  const Table& table_of(std::uint64_t hash) const noexcept { return tables_[number_of(hash)]; }
   Segment& segment_of(std::uint64_t hash) noexcept { return segments_[table_of(hash).segment]; }
 
-  // --- Lines, by the place of their first entry. `mask`: the places of the segment, less one.
+  // --- Lines
 
-  static std::size_t line_of(std::uint64_t hash, std::size_t mask) noexcept {
-    return hash & mask & ~(line_size - 1);
-  }
-  static std::size_t next_line(std::size_t line, std::size_t mask) noexcept {
-    return (line + line_size) & mask;
-  }
-  static bool is_full(const Entry* line) noexcept { return line[line_size - 1].item != nullptr; }
-
-  /// The first entry of a line that has this hash, or else its last.
-  static std::size_t first_like(const Entry* line, std::uint64_t hash) noexcept {
-    std::size_t first = line_size - 1;
-    for (std::size_t i = line_size - 1; i-- > 0;) first = line[i].hash == hash ? i : first;
-    return first;
-  }
-
-  static std::size_t used(const Entry* line) noexcept {
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < line_size; ++i) count += line[i].item != nullptr ? 1U : 0U;
-    return count;
-  }
-
-  static Entry& entry_of(const Table& table, std::uint64_t hash, const void* item) noexcept {
-    for (std::size_t at = line_of(hash, table.mask);; at = next_line(at, table.mask)) {
-      for (std::size_t i = at; i < at + line_size; ++i)
-        if (table.entries[i].item == item) return table.entries[i];
+  static Place place_of(const Table& table, std::uint64_t hash, const void* item) noexcept {
+    for (std::size_t at = table.line_of(hash);; at = table.line_after(at)) {
+      for (std::size_t i = 0; i < HashLine::size; ++i)
+        if (table.lines[at].items[i] == item) return {at, i};
     }
   }
 
-  static void place(Entry* entries, std::size_t mask, const Entry& entry) noexcept {
-    std::size_t at = line_of(entry.hash, mask);
-    while (is_full(entries + at)) at = next_line(at, mask);
-    entries[at + used(entries + at)] = entry;
+  static void place(const Table& table, std::uint64_t hash, void* item) noexcept {
+    std::size_t at = table.line_of(hash);
+    while (table.lines[at].is_full()) at = table.line_after(at);
+    table.lines[at].add(hash, item);
   }
 
-  static void close_gap(const Table& table, std::size_t gap) noexcept {
+  static void close_gap(const Table& table, Place gap) noexcept {
     for (;;) {
-      const std::size_t line = gap & ~(line_size - 1);
-      Entry& last = table.entries[line + used(table.entries + line) - 1];
-      const bool was_full = is_full(table.entries + line);
-      table.entries[gap] = last;
-      last = {};
+      HashLine& line = table.lines[gap.line];
+      const std::size_t last = line.used() - 1;
+      const bool was_full = line.is_full();
+      line.set(gap.number, line.hashes[last], line.items[last]);
+      line.set(last, 0, nullptr);
       if (!was_full) return;
-      const std::size_t mover = mover_to(table, line);
-      if (mover == none) return;
-      last = table.entries[mover];
+      const Place mover = mover_to(table, gap.line);
+      if (mover.line == gap.line) return;
+      const HashLine& from = table.lines[mover.line];
+      line.set(last, from.hashes[mover.number], from.items[mover.number]);
       gap = mover;
     }
   }
 
-  // An entry behind this line that may stand in it, or `none`.
-  static std::size_t mover_to(const Table& table, std::size_t line) noexcept {
-    for (std::size_t at = next_line(line, table.mask);; at = next_line(at, table.mask)) {
+  // An item behind this line that may stand in it, or a place in this line if there is none.
+  static Place mover_to(const Table& table, std::size_t line) noexcept {
+    for (std::size_t at = table.line_after(line);; at = table.line_after(at)) {
+      const HashLine& next = table.lines[at];
       const std::size_t distance = (at - line) & table.mask;
-      for (std::size_t i = at; i < at + line_size && table.entries[i].item != nullptr; ++i)
-        if (((at - line_of(table.entries[i].hash, table.mask)) & table.mask) >= distance) return i;
-      if (!is_full(table.entries + at)) return none;
+      for (std::size_t i = 0; i < HashLine::size && next.items[i] != nullptr; ++i)
+        if (((at - table.line_of(next.hashes[i])) & table.mask) >= distance) return {at, i};
+      if (!next.is_full()) return {line, 0};
     }
   }
 
@@ -285,28 +269,28 @@ class HashIndex {
       segment.expected = 0;
     }
     ++segment.expected;
-    if (segment.used + segment.expected <= limit(segment.capacity) || segment.crowded == round_) return;
+    if (segment.used + segment.expected <= limit(segment.lines) || segment.crowded == round_) return;
     segment.crowded = round_;
     crowded_.push_back(hash);
   }
 
-  Segment make_segment(std::size_t capacity, unsigned depth) {
-    const std::size_t bytes = capacity * sizeof(Entry);
-    auto* entries = static_cast<std::byte*>(memory().allocate(bytes, entry_alignment));
-    if (capacity == full) detail::populate(entries, entries + bytes);
-    return {static_cast<Entry*>(std::memset(entries, 0, bytes)), capacity, depth};
+  Segment make_segment(std::size_t lines, unsigned depth) {
+    const std::size_t bytes = lines * sizeof(HashLine);
+    auto* first = static_cast<std::byte*>(memory().allocate(bytes, alignof(HashLine)));
+    if (lines == full) detail::populate(first, first + bytes);
+    return {static_cast<HashLine*>(std::memset(first, 0, bytes)), lines, depth};
   }
   void release(const Segment& segment) noexcept {
-    memory().deallocate(segment.entries, segment.capacity * sizeof(Entry), entry_alignment);
+    memory().deallocate(segment.first, segment.lines * sizeof(HashLine), alignof(HashLine));
   }
 
   // The segment of this hash gets room for `need` items, if half of them go to each half of it. Splits do not
   // help where too many of the `total` hashes are alike.
   void make_room(std::uint64_t hash, std::size_t need, std::size_t total) {
     const Segment& segment = segment_of(hash);
-    if (need <= limit(segment.capacity)) return;
+    if (need <= limit(segment.lines)) return;
     const auto deepest = static_cast<unsigned>(std::bit_width(total / (full / 8))) + 1;
-    if (segment.capacity < full || segment.depth >= deepest) {
+    if (segment.lines < full || segment.depth >= deepest) {
       double_segment(hash);
       make_room(hash, need, total);
     } else {
@@ -319,35 +303,37 @@ class HashIndex {
 
   void double_segment(std::uint64_t hash) {
     Segment& segment = segment_of(hash);
-    Segment larger = make_segment(segment.capacity * 2, segment.depth);
+    const std::uint32_t number = table_of(hash).segment;
+    Segment larger = make_segment(segment.lines * 2, segment.depth);
     larger.used = segment.used;
-    segment.for_each([&](const Entry& entry) { place(larger.entries, larger.capacity - 1, entry); });
-    places_ += segment.capacity;
+    const Table table = larger.table(number);
+    segment.for_each([&](std::uint64_t other, void* item) { place(table, other, item); });
+    lines_ += segment.lines;
     release(segment);
     segment = larger;
-    point_to(hash, table_of(hash).segment, table_of(hash).segment);
+    point_to(hash, number, number);
   }
 
   void split_segment(std::uint64_t hash) {
     if (segment_of(hash).depth == depth_) double_directory();
-    const unsigned depth = segment_of(hash).depth + 1;
-    const std::size_t capacity = segment_of(hash).capacity;
+    const std::uint32_t number = table_of(hash).segment;
+    const unsigned depth = segments_[number].depth + 1;
+    const std::size_t lines = segments_[number].lines;
     segments_.reserve(segments_.size() == segments_.capacity() ? segments_.size() * 2 : 0);
-    Segment low = make_segment(capacity, depth);
+    Segment low = make_segment(lines, depth);
     Segment high = low;
     try {
-      high = make_segment(capacity, depth);
+      high = make_segment(lines, depth);
     } catch (...) {
       release(low);
       throw;
     }
-    const std::uint32_t number = table_of(hash).segment;
-    segments_[number].for_each([&](const Entry& entry) {
-      Segment& half = ((entry.hash >> (64U - depth)) & 1U) == 0 ? low : high;
-      place(half.entries, capacity - 1, entry);
+    segments_[number].for_each([&](std::uint64_t other, void* item) {
+      Segment& half = ((other >> (64U - depth)) & 1U) == 0 ? low : high;
+      place(half.table(0), other, item);
       ++half.used;
     });
-    places_ += capacity;
+    lines_ += lines;
     release(segments_[number]);
     segments_[number] = low;
     segments_.push_back(high);
@@ -361,8 +347,7 @@ class HashIndex {
     const std::size_t first = number_of(hash) / count * count;
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t number = i < count / 2 ? low : high;
-      const Segment& segment = segments_[number];
-      directory_[first + i] = {segment.entries, static_cast<std::uint32_t>(segment.capacity - 1), number};
+      directory_[first + i] = segments_[number].table(number);
     }
   }
 
@@ -374,21 +359,22 @@ class HashIndex {
       larger.push_back(table);
     }
     directory_.swap(larger);
+    tables_ = directory_.data();
     ++depth_;
   }
 
-  void build(unsigned depth, std::size_t capacity) {
+  void build(unsigned depth, std::size_t lines) {
     HashIndex made(memory());
     made.depth_ = depth;
     const std::size_t count = std::size_t{1} << depth;
     made.directory_.reserve(count);
     made.segments_.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
-      made.segments_.push_back(made.make_segment(capacity, depth));
-      made.directory_.push_back({made.segments_.back().entries, static_cast<std::uint32_t>(capacity - 1),
-                                 static_cast<std::uint32_t>(i)});
-      made.places_ += capacity;
+      made.segments_.push_back(made.make_segment(lines, depth));
+      made.directory_.push_back(made.segments_.back().table(i));
+      made.lines_ += lines;
     }
+    made.tables_ = made.directory_.data();
     swap(made);
   }
 
@@ -401,19 +387,23 @@ class HashIndex {
   void swap(HashIndex& other) noexcept {
     directory_.swap(other.directory_);
     segments_.swap(other.segments_);
+    std::swap(tables_, other.tables_);
     std::swap(depth_, other.depth_);
     std::swap(size_, other.size_);
-    std::swap(places_, other.places_);
+    std::swap(lines_, other.lines_);
     std::swap(round_, other.round_);
   }
 
-  static constexpr std::size_t entry_alignment = 64;  // a cache line has whole entries
+  /// Where lookups of an empty index end. Never written.
+  static inline HashLine no_line{};
+  static inline const Table no_table{&no_line, 0, 0};
 
-  List<Table> directory_;  // by the highest `depth_` bits of a hash
+  const Table* tables_ = &no_table;  // the directory
+  List<Table> directory_;            // by the highest `depth_` bits of a hash
   List<Segment> segments_;
   unsigned depth_ = 0;
   std::size_t size_ = 0;
-  std::size_t places_ = 0;       // of all segments
+  std::size_t lines_ = 0;        // of all segments
   std::uint64_t round_ = 0;      // of reserve()
   List<std::uint64_t> crowded_;  // a hash of each segment with too little room for what is expected
 };

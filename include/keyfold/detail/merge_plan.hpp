@@ -182,7 +182,7 @@ class MergePlanner : MergeActions<CoreType> {
     if constexpr (Key::by_key) {
       for (std::size_t i = 0; i < rows.size(); ++i) {
         lookups[i] = look_up(lookups[i].hash);
-        if (lookups[i].candidate != nullptr) detail::prefetch_lines(lookups[i].candidate);
+        detail::prefetch_lines(lookups[i].candidate);
       }
       if constexpr (detail::is_kept_elsewhere<decltype(CoreType::key_of(std::declval<const Row&>()))>) {
         for (std::size_t i = 0; i < rows.size(); ++i) {
