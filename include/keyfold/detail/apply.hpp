@@ -125,11 +125,7 @@ class Applier {
       if (entry.leaves_key()) core_.graves.reserve_one(plan_.hash_before(entry));
       return;
     }
-    core_.keys.reserve(counts.arrivals(), [this](auto visit) {
-      plan_.placed().for_each([&](const Entry& entry) {
-        if (entry.arrives_at_key()) visit(entry.hash);
-      });
-    });
+    core_.keys.reserve(counts.arrivals(), [this](auto visit) { plan_.placed().for_each_arrival(visit); });
     core_.graves.reserve(counts.departures, [this](auto visit) {
       for (const Entry& entry : plan_.entries) {
         if (entry.leaves_key()) visit(plan_.hash_before(entry));
@@ -150,7 +146,7 @@ class Applier {
   void carry_out_all() noexcept {
     const auto placed = plan_.placed();
     for (std::size_t i = 0; i < placed.size(); ++i) {
-      if (i + prefetch_distance < placed.size()) core_.keys.prefetch(placed[i + prefetch_distance].hash);
+      if (i + prefetch_distance < placed.size()) core_.keys.prefetch(placed.step(i + prefetch_distance).hash);
       prefetch_leaving(placed, i);
       place(placed[i]);
     }

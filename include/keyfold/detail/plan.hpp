@@ -82,35 +82,52 @@ struct KeyTurn {
   LogEntry<Row>* arrived = nullptr;  // its entry at the key it arrives at
 };
 
+/// What is asked several times of a planned row that changes something: beside the plan, where it takes less
+/// room in a cache.
+struct PlanStep {
+  PlanStep() = default;
+  PlanStep(std::uint64_t entry_hash, std::size_t number, std::size_t arrives, std::size_t known) noexcept
+      : hash(entry_hash), bits(known << 33U | arrives << 32U | number) {}
+
+  std::uint32_t number() const noexcept { return static_cast<std::uint32_t>(bits); }
+  bool arrives_at_key() const noexcept { return (bits >> 32U & 1U) != 0; }
+  bool key_known() const noexcept { return (bits >> 33U & 1U) != 0; }
+
+  std::uint64_t hash = 0;  // of the entry
+  std::uint64_t bits = 0;
+};
+
 /// What a plan lies in, for one plan after the other.
 template <class Row>
 struct PlanMemory {
   List<Planned<Row>> entries;
-  List<std::uint32_t> steps;
+  List<PlanStep> steps;
   std::size_t most_kept = least_kept;  // bytes of entries, of which the room is not given back
 
   static constexpr std::size_t least_kept = std::size_t{256} * 1024;
 };
 
-/// Some entries of a plan, by their numbers.
+/// Some entries of a plan.
 template <class Row>
 class SomePlanned {
  public:
-  SomePlanned(Planned<Row>* entries, const std::uint32_t* numbers, std::size_t size) noexcept
-      : entries_(entries), numbers_(numbers), size_(size) {}
+  SomePlanned(Planned<Row>* entries, const PlanStep* steps, std::size_t size) noexcept
+      : entries_(entries), steps_(steps), size_(size) {}
 
   std::size_t size() const noexcept { return size_; }
-  Planned<Row>& operator[](std::size_t i) const noexcept { return entries_[numbers_[i]]; }
+  Planned<Row>& operator[](std::size_t i) const noexcept { return entries_[steps_[i].number()]; }
+  const PlanStep& step(std::size_t i) const noexcept { return steps_[i]; }
 
+  /// Calls `visit(hash)` for each key that one of them arrives at.
   template <class Visit>
-  void for_each(Visit visit) const {
-    const std::uint32_t* const end = numbers_ + size_;
-    for (const std::uint32_t* number = numbers_; number != end; ++number) visit(entries_[*number]);
+  void for_each_arrival(Visit visit) const {
+    for (const PlanStep* step = steps_; step != steps_ + size_; ++step)
+      if (step->arrives_at_key()) visit(step->hash);
   }
 
  private:
   Planned<Row>* entries_;
-  const std::uint32_t* numbers_;
+  const PlanStep* steps_;
   std::size_t size_;
 };
 
@@ -225,27 +242,34 @@ class Plan {
     return entry.rekeyed ? turns[entry.turn - 1].hash_before : entry.hash;
   }
 
-  /// Sorts out what there is to do, and where in the log it goes. Loops over entries of one kind have no
-  /// branch that a processor would have to guess for each row, and neither has this.
-  void set_out() {
+  /// Sorts out what there is to do, and where in the log it goes, once `complete(entry)` has said all of an
+  /// entry. Loops over entries of one kind have no branch that a processor would have to guess for each row,
+  /// and neither has this.
+  template <class Complete>
+  void set_out(Complete complete) {
     const std::size_t size = entries.size();
     if (steps_.size() < size) steps_.resize(size);
-    if (size == 1) return set_out_one(entries.front());
+    if (size == 1) {
+      complete(entries.front());
+      return set_out_one(entries.front());
+    }
     LogPlaces log;
     std::size_t front = 0;
     std::size_t back = size;
     std::size_t departures = 0;
     for (std::size_t i = 0; i < size; ++i) {
       Planned<Row>& entry = entries[i];
+      complete(entry);
       const OutcomeBits& bits = bits_of[static_cast<std::size_t>(entry.outcome)];
       const std::size_t image = bits.image;
       const std::size_t arrival = bits.insert | entry.rekeyed;
       const std::size_t slot = arrival | entry.relinked;
       log.place(entry);
       departures += bits.erase | entry.rekeyed;
-      steps_[front] = static_cast<std::uint32_t>(i);
+      const PlanStep step(entry.hash, i, arrival, entry.key_known);
+      steps_[front] = step;
       front += slot;
-      steps_[back - 1] = static_cast<std::uint32_t>(i);
+      steps_[back - 1] = step;
       back -= image & ~slot;
     }
     counts = {log.checked(), departures};
@@ -313,7 +337,7 @@ class Plan {
     const bool slot = entry.needs_slot();
     counts.departures = entry.leaves_key() ? 1 : 0;
     place_in_log();
-    steps_.front() = 0;
+    steps_.front() = PlanStep(entry.hash, 0, entry.arrives_at_key(), entry.key_known);
     placed_ = slot ? 1 : 0;
     first_other_ = changes && !slot ? 0 : 1;
   }
@@ -326,8 +350,8 @@ class Plan {
 
   PlanMemory<Row>& memory_;
   std::uint32_t epoch_;
-  // Numbers of entries: those of placed() from the front, the others from the back.
-  List<std::uint32_t>& steps_;
+  // Those of placed() from the front, those of others() from the back.
+  List<PlanStep>& steps_;
   std::size_t placed_ = 0;
   std::size_t first_other_ = 0;
 };

@@ -107,10 +107,9 @@ class Validator {
   Validator(const CoreType& core, Plan<Row>& plan) : core_(core), plan_(plan) {}
 
   void run() {
-    for (Entry& entry : plan_.entries) {
+    plan_.set_out([this](Entry& entry) {
       if (has_indexes || !entry.key_known) find_keys(entry);
-    }
-    plan_.set_out();
+    });
     if (plan_.counts.arrivals() != 0) {
       if (plan_.entries.size() == 1 && plan_.entries.front().key_known) {
         find_grave(plan_.entries.front());
@@ -177,20 +176,21 @@ class Validator {
     constexpr std::size_t ahead = 16;
     const auto placed = plan_.placed();
     HashSieve arrivals(plan_.counts.arrivals());
-    placed.for_each([&](const Entry& entry) {
-      if (entry.arrives_at_key()) arrivals.add(entry.hash);
-    });
+    placed.for_each_arrival([&](std::uint64_t hash) { arrivals.add(hash); });
+    const bool no_graves = core_.graves.size() == 0;
     for (std::size_t i = 0; i < placed.size(); ++i) {
-      if (i + ahead < placed.size()) prefetch(placed[i + ahead]);
-      Entry& entry = placed[i];
-      if (!entry.arrives_at_key()) continue;
-      check.arrive(plan_, entry, entry.hash, arrivals.is_alone(entry.hash), holders, leaves);
-      find_grave(entry);
+      if (i + ahead < placed.size()) prefetch(placed.step(i + ahead));
+      const PlanStep& step = placed.step(i);
+      if (!step.arrives_at_key()) continue;
+      const bool alone = arrivals.is_alone(step.hash);
+      if (alone && step.key_known() && no_graves) continue;
+      check.arrive(plan_, placed[i], step.hash, alone, holders, leaves);
+      find_grave(placed[i]);
     }
   }
 
-  void prefetch(const Entry& entry) const noexcept {
-    if (entry.arrives_at_key() && !entry.key_known) core_.keys.prefetch(entry.hash);
+  void prefetch(const PlanStep& step) const noexcept {
+    if (step.arrives_at_key() && !step.key_known()) core_.keys.prefetch(step.hash);
   }
 
   void find_grave(Entry& entry) {
