@@ -2244,6 +2244,9 @@ class Holder {
  public:
   explicit Holder(Row&& row) : row_(std::make_unique<Row>(std::move(row))) {}
   explicit Holder(const Row& row) : row_(std::make_unique<Row>(row)) {}
+  /// Of the row that `make()` returns, which is not moved.
+  template <class Make>
+  Holder(std::in_place_t, Make make) : row_(new Row(make())) {}
 
   const Row& get() const noexcept { return *row_; }
   Row& get() noexcept { return *row_; }
@@ -2257,6 +2260,8 @@ class Holder<Row> {
  public:
   explicit Holder(Row&& row) noexcept : row_(std::move(row)) {}
   explicit Holder(const Row& row) : row_(row) {}
+  template <class Make>
+  Holder(std::in_place_t, Make make) : row_(make()) {}
 
   const Row& get() const noexcept { return row_; }
   Row& get() noexcept { return row_; }
@@ -2621,16 +2626,20 @@ constexpr void copy_present_columns(Row& out, const Source& patch) {
 
 /// The row that insert_all() makes of a source row. Moves from a row that is not const.
 template <class Row, class Source>
-Holder<Row> hold_row(Source& source) {
+Row row_of(Source& source) {
   if constexpr (!std::derived_from<Source, Row>) {
     Row made{};
     detail::copy_columns_by_name(made, std::as_const(source));
-    return Holder<Row>(std::move(made));
+    return made;
   } else if constexpr (std::is_const_v<Source>) {
-    return Holder<Row>(static_cast<const Row&>(source));
+    return static_cast<const Row&>(source);
   } else {
-    return Holder<Row>(static_cast<Row&&>(source));
+    return static_cast<Row&&>(source);
   }
+}
+template <class Row, class Source>
+Holder<Row> hold_row(Source& source) {
+  return Holder<Row>(std::in_place, [&] { return detail::row_of<Row>(source); });
 }
 
 /// The compile-time checks of insert_all(), each failure a sentence.
@@ -4879,35 +4888,52 @@ struct KeyTurn {
   LogEntry<Row>* arrived = nullptr;  // its entry at the key it arrives at
 };
 
+/// What is asked several times of a planned row that changes something: beside the plan, where it takes less
+/// room in a cache.
+struct PlanStep {
+  PlanStep() = default;
+  PlanStep(std::uint64_t entry_hash, std::size_t number, std::size_t arrives, std::size_t known) noexcept
+      : hash(entry_hash), bits(known << 33U | arrives << 32U | number) {}
+
+  std::uint32_t number() const noexcept { return static_cast<std::uint32_t>(bits); }
+  bool arrives_at_key() const noexcept { return (bits >> 32U & 1U) != 0; }
+  bool key_known() const noexcept { return (bits >> 33U & 1U) != 0; }
+
+  std::uint64_t hash = 0;  // of the entry
+  std::uint64_t bits = 0;
+};
+
 /// What a plan lies in, for one plan after the other.
 template <class Row>
 struct PlanMemory {
   List<Planned<Row>> entries;
-  List<std::uint32_t> steps;
+  List<PlanStep> steps;
   std::size_t most_kept = least_kept;  // bytes of entries, of which the room is not given back
 
   static constexpr std::size_t least_kept = std::size_t{256} * 1024;
 };
 
-/// Some entries of a plan, by their numbers.
+/// Some entries of a plan.
 template <class Row>
 class SomePlanned {
  public:
-  SomePlanned(Planned<Row>* entries, const std::uint32_t* numbers, std::size_t size) noexcept
-      : entries_(entries), numbers_(numbers), size_(size) {}
+  SomePlanned(Planned<Row>* entries, const PlanStep* steps, std::size_t size) noexcept
+      : entries_(entries), steps_(steps), size_(size) {}
 
   std::size_t size() const noexcept { return size_; }
-  Planned<Row>& operator[](std::size_t i) const noexcept { return entries_[numbers_[i]]; }
+  Planned<Row>& operator[](std::size_t i) const noexcept { return entries_[steps_[i].number()]; }
+  const PlanStep& step(std::size_t i) const noexcept { return steps_[i]; }
 
+  /// Calls `visit(hash)` for each key that one of them arrives at.
   template <class Visit>
-  void for_each(Visit visit) const {
-    const std::uint32_t* const end = numbers_ + size_;
-    for (const std::uint32_t* number = numbers_; number != end; ++number) visit(entries_[*number]);
+  void for_each_arrival(Visit visit) const {
+    for (const PlanStep* step = steps_; step != steps_ + size_; ++step)
+      if (step->arrives_at_key()) visit(step->hash);
   }
 
  private:
   Planned<Row>* entries_;
-  const std::uint32_t* numbers_;
+  const PlanStep* steps_;
   std::size_t size_;
 };
 
@@ -5022,27 +5048,34 @@ class Plan {
     return entry.rekeyed ? turns[entry.turn - 1].hash_before : entry.hash;
   }
 
-  /// Sorts out what there is to do, and where in the log it goes. Loops over entries of one kind have no
-  /// branch that a processor would have to guess for each row, and neither has this.
-  void set_out() {
+  /// Sorts out what there is to do, and where in the log it goes, once `complete(entry)` has said all of an
+  /// entry. Loops over entries of one kind have no branch that a processor would have to guess for each row,
+  /// and neither has this.
+  template <class Complete>
+  void set_out(Complete complete) {
     const std::size_t size = entries.size();
     if (steps_.size() < size) steps_.resize(size);
-    if (size == 1) return set_out_one(entries.front());
+    if (size == 1) {
+      complete(entries.front());
+      return set_out_one(entries.front());
+    }
     LogPlaces log;
     std::size_t front = 0;
     std::size_t back = size;
     std::size_t departures = 0;
     for (std::size_t i = 0; i < size; ++i) {
       Planned<Row>& entry = entries[i];
+      complete(entry);
       const OutcomeBits& bits = bits_of[static_cast<std::size_t>(entry.outcome)];
       const std::size_t image = bits.image;
       const std::size_t arrival = bits.insert | entry.rekeyed;
       const std::size_t slot = arrival | entry.relinked;
       log.place(entry);
       departures += bits.erase | entry.rekeyed;
-      steps_[front] = static_cast<std::uint32_t>(i);
+      const PlanStep step(entry.hash, i, arrival, entry.key_known);
+      steps_[front] = step;
       front += slot;
-      steps_[back - 1] = static_cast<std::uint32_t>(i);
+      steps_[back - 1] = step;
       back -= image & ~slot;
     }
     counts = {log.checked(), departures};
@@ -5110,7 +5143,7 @@ class Plan {
     const bool slot = entry.needs_slot();
     counts.departures = entry.leaves_key() ? 1 : 0;
     place_in_log();
-    steps_.front() = 0;
+    steps_.front() = PlanStep(entry.hash, 0, entry.arrives_at_key(), entry.key_known);
     placed_ = slot ? 1 : 0;
     first_other_ = changes && !slot ? 0 : 1;
   }
@@ -5123,8 +5156,8 @@ class Plan {
 
   PlanMemory<Row>& memory_;
   std::uint32_t epoch_;
-  // Numbers of entries: those of placed() from the front, the others from the back.
-  List<std::uint32_t>& steps_;
+  // Those of placed() from the front, those of others() from the back.
+  List<PlanStep>& steps_;
   std::size_t placed_ = 0;
   std::size_t first_other_ = 0;
 };
@@ -10089,11 +10122,6 @@ class MergeActions {
 
   Metrics& metrics() noexcept { return plan_.metrics; }
 
-  std::optional<Holder<Row>> changed(const Row& before, Row after) const {
-    if (unchanged(before, after)) return std::nullopt;
-    return Holder<Row>(std::move(after));
-  }
-
   bool unchanged([[maybe_unused]] const Row& before, [[maybe_unused]] const Row& after) const {
     if constexpr (RowComparable<Row>) {
       return !rewrites_unchanged_ && same_row(before, after);
@@ -10110,34 +10138,34 @@ class MergeActions {
     return entry;
   }
 
-  Entry& write_update(const SlotType& slot, std::optional<Holder<Row>>&& after, Position position,
-                      std::uint32_t number, std::size_t& counter) {
-    Entry& entry = entry_for(slot, position, number);
-    if (!after) {
+  Entry& entry_for_insert(Position position) {
+    Entry& entry = plan_.add();
+    entry.position = position;
+    return entry;
+  }
+
+  // Those that follow are told when `entry.after` is what a clause has made, if it has made anything.
+
+  void write_update(Entry& entry, std::size_t& counter) noexcept {
+    if (!entry.after) {
       entry.outcome = Outcome::unchanged;
-      if (position != no_position) ++metrics().unchanged;  // it counts source rows
-      return entry;
+      if (entry.position != no_position) ++metrics().unchanged;  // it counts source rows
+      return;
     }
-    entry.after = std::move(after);
     entry.outcome = Outcome::update;
     ++metrics().updated;
     ++counter;
-    return entry;
+  }
+
+  void write_insert(Entry& entry) noexcept {
+    entry.outcome = Outcome::insert;
+    ++metrics().inserted;
   }
 
   void write_erase(const SlotType& slot, Position position, std::uint32_t number, std::size_t& counter) {
     entry_for(slot, position, number).outcome = Outcome::erase;
     ++metrics().deleted;
     ++counter;
-  }
-
-  Entry& write_insert(Holder<Row>&& made, Position position) {
-    Entry& entry = plan_.add();
-    entry.after = std::move(made);
-    entry.outcome = Outcome::insert;
-    entry.position = position;
-    ++metrics().inserted;
-    return entry;
   }
 
   [[noreturn]] void refuse_second(const SlotType& slot, Position first, Position second) const {
@@ -10598,7 +10626,6 @@ SharedText shared_merge_text(const Rule& rule) {
 template <class CoreType, class Rule, class Declared>
 class MergePlanner : MergeActions<CoreType> {
   using Actions = MergeActions<CoreType>;
-  using Actions::changed;
   using Actions::core_;
   using Actions::plan_;
   using Actions::refuse_second;
@@ -10767,9 +10794,10 @@ class MergePlanner : MergeActions<CoreType> {
         return true;
       }
       if constexpr (is_update_v<Action>) {
-        std::optional<Holder<Row>> after = updated(clause.action, slot.get(), row, last_use);
-        this->write_update(slot, std::move(after), position, number, this->metrics().matched_updated)
-            .key_known = keeps_key<Action>;
+        Entry& update = this->entry_for(slot, position, number);
+        make_updated(update.after, clause.action, slot.get(), row, last_use);
+        update.key_known = keeps_key<Action>;
+        this->write_update(update, this->metrics().matched_updated);
       } else {
         this->write_erase(slot, position, number, this->metrics().matched_deleted);
       }
@@ -10783,45 +10811,69 @@ class MergePlanner : MergeActions<CoreType> {
            entry.outcome == Outcome::erase && entry.clause == number;
   }
 
-  // --- What a clause makes of a row; nothing if the row would not change
+  // --- What a clause makes of a row, made where it stays; nothing if the row would not change
 
-  std::optional<Holder<Row>> updated(const UpdateAll&, const Row& target, Pointer row,
-                                     [[maybe_unused]] bool last_use) {
+  using After = std::optional<Holder<Row>>;
+
+  template <class Make>
+  void make_changed(After& after, const Row& target, Make make) const {
+    const Row& made = after.emplace(std::in_place, make).get();
+    if (unchanged(target, made)) after.reset();
+  }
+
+  void make_updated(After& after, const UpdateAll&, const Row& target, Pointer row,
+                    [[maybe_unused]] bool last_use) const {
     if constexpr (std::derived_from<Source, Row>) {
-      if (unchanged(target, *row)) return std::nullopt;
-      return last_use ? detail::hold_row<Row>(*row) : detail::hold_row<Row>(std::as_const(*row));
+      if (unchanged(target, *row)) return;
+      if (last_use) {
+        make_row(after, *row);
+      } else {
+        make_row(after, std::as_const(*row));
+      }
     } else {
-      Row after = target;
-      detail::copy_columns_by_name(after, std::as_const(*row));
-      return changed(target, std::move(after));
+      make_changed(after, target, [&] {
+        Row made = target;
+        detail::copy_columns_by_name(made, std::as_const(*row));
+        return made;
+      });
     }
   }
 
-  std::optional<Holder<Row>> updated(const UpdatePresent&, const Row& target, Pointer row, bool) {
-    Row after = target;
-    detail::copy_present_columns(after, std::as_const(*row));
-    return changed(target, std::move(after));
+  void make_updated(After& after, const UpdatePresent&, const Row& target, Pointer row, bool) const {
+    make_changed(after, target, [&] {
+      Row made = target;
+      detail::copy_present_columns(made, std::as_const(*row));
+      return made;
+    });
   }
 
   template <class... Assignments>
-  std::optional<Holder<Row>> updated(const Update<Assignments...>& action, const Row& target, Pointer row,
-                                     bool) {
-    return assigned<ClauseKind::matched>(action, target, Scope<Row, Source>{target, *row});
+  void make_updated(After& after, const Update<Assignments...>& action, const Row& target, Pointer row,
+                    bool) const {
+    make_assigned<ClauseKind::matched>(after, action, target, Scope<Row, Source>{target, *row});
   }
 
   template <class Callable>
-  std::optional<Holder<Row>> updated(const UpdateWith<Callable>& action, const Row& target, Pointer row,
-                                     bool) {
-    return changed(target,
-                   detail::call<ClauseKind::matched>(action.callable, Scope<Row, Source>{target, *row}));
+  void make_updated(After& after, const UpdateWith<Callable>& action, const Row& target, Pointer row,
+                    bool) const {
+    make_changed(after, target, [&]() -> Row {
+      return detail::call<ClauseKind::matched>(action.callable, Scope<Row, Source>{target, *row});
+    });
   }
 
   template <ClauseKind kind, class Action, class Rows>
-  std::optional<Holder<Row>> assigned(const Action& action, const Row& target, const Rows& rows) {
-    Row after = target;
-    action.assignments.for_each(
-        [&](const auto& assignment) { detail::run_assignment<kind>(after, assignment, rows); });
-    return changed(target, std::move(after));
+  void make_assigned(After& after, const Action& action, const Row& target, const Rows& rows) const {
+    make_changed(after, target, [&] {
+      Row made = target;
+      action.assignments.for_each(
+          [&](const auto& assignment) { detail::run_assignment<kind>(made, assignment, rows); });
+      return made;
+    });
+  }
+
+  template <class From>
+  static void make_row(After& after, From& from) {
+    after.emplace(std::in_place, [&] { return detail::row_of<Row>(from); });
   }
 
   // --- Not matched
@@ -10835,9 +10887,11 @@ class MergePlanner : MergeActions<CoreType> {
       if constexpr (std::same_as<Action, Raise>) {
         Actions::raise(clause.action, Key::of(*row), position);
       } else if constexpr (is_insert_v<Action>) {
-        Entry& entry = this->write_insert(inserted(clause.action, row), position);
+        Entry& entry = this->entry_for_insert(position);
+        make_inserted(entry.after, clause.action, row);
         entry.key_known = keeps_key<Action>;
         entry.hash = hash;
+        this->write_insert(entry);
         acted = true;
       }
       return true;
@@ -10845,14 +10899,16 @@ class MergePlanner : MergeActions<CoreType> {
     if (!acted) ++this->metrics().skipped;
   }
 
-  Holder<Row> inserted(const InsertAll&, Pointer row) { return detail::hold_row<Row>(*row); }
+  static void make_inserted(After& after, const InsertAll&, Pointer row) { make_row(after, *row); }
 
-  Holder<Row> inserted(const InsertPresent&, Pointer row) {
+  static void make_inserted(After& after, const InsertPresent&, Pointer row) {
     check_patch_key(typename CoreType::KeyParts{});
-    Row made{};
-    detail::copy_present_columns(made, std::as_const(*row));
-    if constexpr (Key::by_key) require_key_of_patch(CoreType::key_of(made), Key::of(*row));
-    return Holder<Row>(std::move(made));
+    after.emplace(std::in_place, [&] {
+      Row made{};
+      detail::copy_present_columns(made, std::as_const(*row));
+      if constexpr (Key::by_key) require_key_of_patch(CoreType::key_of(made), Key::of(*row));
+      return made;
+    });
   }
 
   template <class Made, class Wanted>
@@ -10877,19 +10933,22 @@ class MergePlanner : MergeActions<CoreType> {
   }
 
   template <class... Assignments>
-  Holder<Row> inserted(const Insert<Assignments...>& action, Pointer row) {
-    Row made{};
-    const Scope<NoRow, Source> rows{no_row, *row};
-    action.assignments.for_each([&](const auto& assignment) {
-      detail::run_assignment<ClauseKind::not_matched>(made, assignment, rows);
+  static void make_inserted(After& after, const Insert<Assignments...>& action, Pointer row) {
+    after.emplace(std::in_place, [&] {
+      Row made{};
+      const Scope<NoRow, Source> rows{no_row, *row};
+      action.assignments.for_each([&](const auto& assignment) {
+        detail::run_assignment<ClauseKind::not_matched>(made, assignment, rows);
+      });
+      return made;
     });
-    return Holder<Row>(std::move(made));
   }
 
   template <class Callable>
-  Holder<Row> inserted(const InsertWith<Callable>& action, Pointer row) {
-    return Holder<Row>(
-        Row(detail::call<ClauseKind::not_matched>(action.callable, Scope<NoRow, Source>{no_row, *row})));
+  static void make_inserted(After& after, const InsertWith<Callable>& action, Pointer row) {
+    after.emplace(std::in_place, [&] {
+      return Row(detail::call<ClauseKind::not_matched>(action.callable, Scope<NoRow, Source>{no_row, *row}));
+    });
   }
 
   // --- Not matched by source
@@ -10910,22 +10969,26 @@ class MergePlanner : MergeActions<CoreType> {
       } else if constexpr (std::same_as<Action, Erase>) {
         this->write_erase(slot, no_position, number, this->metrics().not_matched_by_source_deleted);
       } else if constexpr (is_update_v<Action>) {
-        this->write_update(slot, updated_by_source(clause.action, slot.get()), no_position, number,
-                           this->metrics().not_matched_by_source_updated);
+        Entry& update = this->entry_for(slot, no_position, number);
+        make_updated_by_source(update.after, clause.action, slot.get());
+        this->write_update(update, this->metrics().not_matched_by_source_updated);
       }
       return true;
     });
   }
 
   template <class... Assignments>
-  std::optional<Holder<Row>> updated_by_source(const Update<Assignments...>& action, const Row& target) {
-    return assigned<ClauseKind::not_matched_by_source>(action, target, Scope<Row, NoRow>{target, no_row});
+  void make_updated_by_source(After& after, const Update<Assignments...>& action, const Row& target) const {
+    make_assigned<ClauseKind::not_matched_by_source>(after, action, target,
+                                                     Scope<Row, NoRow>{target, no_row});
   }
 
   template <class Callable>
-  std::optional<Holder<Row>> updated_by_source(const UpdateWith<Callable>& action, const Row& target) {
-    return changed(target, detail::call<ClauseKind::not_matched_by_source>(
-                               action.callable, Scope<Row, NoRow>{target, no_row}));
+  void make_updated_by_source(After& after, const UpdateWith<Callable>& action, const Row& target) const {
+    make_changed(after, target, [&]() -> Row {
+      return detail::call<ClauseKind::not_matched_by_source>(action.callable,
+                                                             Scope<Row, NoRow>{target, no_row});
+    });
   }
 
   // --- Clauses
@@ -11161,10 +11224,9 @@ class Validator {
   Validator(const CoreType& core, Plan<Row>& plan) : core_(core), plan_(plan) {}
 
   void run() {
-    for (Entry& entry : plan_.entries) {
+    plan_.set_out([this](Entry& entry) {
       if (has_indexes || !entry.key_known) find_keys(entry);
-    }
-    plan_.set_out();
+    });
     if (plan_.counts.arrivals() != 0) {
       if (plan_.entries.size() == 1 && plan_.entries.front().key_known) {
         find_grave(plan_.entries.front());
@@ -11231,20 +11293,21 @@ class Validator {
     constexpr std::size_t ahead = 16;
     const auto placed = plan_.placed();
     HashSieve arrivals(plan_.counts.arrivals());
-    placed.for_each([&](const Entry& entry) {
-      if (entry.arrives_at_key()) arrivals.add(entry.hash);
-    });
+    placed.for_each_arrival([&](std::uint64_t hash) { arrivals.add(hash); });
+    const bool no_graves = core_.graves.size() == 0;
     for (std::size_t i = 0; i < placed.size(); ++i) {
-      if (i + ahead < placed.size()) prefetch(placed[i + ahead]);
-      Entry& entry = placed[i];
-      if (!entry.arrives_at_key()) continue;
-      check.arrive(plan_, entry, entry.hash, arrivals.is_alone(entry.hash), holders, leaves);
-      find_grave(entry);
+      if (i + ahead < placed.size()) prefetch(placed.step(i + ahead));
+      const PlanStep& step = placed.step(i);
+      if (!step.arrives_at_key()) continue;
+      const bool alone = arrivals.is_alone(step.hash);
+      if (alone && step.key_known() && no_graves) continue;
+      check.arrive(plan_, placed[i], step.hash, alone, holders, leaves);
+      find_grave(placed[i]);
     }
   }
 
-  void prefetch(const Entry& entry) const noexcept {
-    if (entry.arrives_at_key() && !entry.key_known) core_.keys.prefetch(entry.hash);
+  void prefetch(const PlanStep& step) const noexcept {
+    if (step.arrives_at_key() && !step.key_known()) core_.keys.prefetch(step.hash);
   }
 
   void find_grave(Entry& entry) {
@@ -11416,11 +11479,7 @@ class Applier {
       if (entry.leaves_key()) core_.graves.reserve_one(plan_.hash_before(entry));
       return;
     }
-    core_.keys.reserve(counts.arrivals(), [this](auto visit) {
-      plan_.placed().for_each([&](const Entry& entry) {
-        if (entry.arrives_at_key()) visit(entry.hash);
-      });
-    });
+    core_.keys.reserve(counts.arrivals(), [this](auto visit) { plan_.placed().for_each_arrival(visit); });
     core_.graves.reserve(counts.departures, [this](auto visit) {
       for (const Entry& entry : plan_.entries) {
         if (entry.leaves_key()) visit(plan_.hash_before(entry));
@@ -11441,7 +11500,7 @@ class Applier {
   void carry_out_all() noexcept {
     const auto placed = plan_.placed();
     for (std::size_t i = 0; i < placed.size(); ++i) {
-      if (i + prefetch_distance < placed.size()) core_.keys.prefetch(placed[i + prefetch_distance].hash);
+      if (i + prefetch_distance < placed.size()) core_.keys.prefetch(placed.step(i + prefetch_distance).hash);
       prefetch_leaving(placed, i);
       place(placed[i]);
     }
@@ -12710,7 +12769,8 @@ class RowIterator {
   void prefetch_ahead() const noexcept {
     constexpr std::size_t node = sizeof(*base_) + 2 * sizeof(void*);
     constexpr std::size_t cache_line = 64;
-    const std::uintptr_t ahead = reinterpret_cast<std::uintptr_t>(&*base_) + 32 * node;
+    constexpr std::size_t distance = 5 * 1024;
+    const std::uintptr_t ahead = reinterpret_cast<std::uintptr_t>(&*base_) + distance;
     for (std::size_t offset = 0; offset < node; offset += cache_line)
       detail::prefetch(reinterpret_cast<const void*>(ahead + offset));
   }

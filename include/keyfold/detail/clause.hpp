@@ -318,16 +318,20 @@ constexpr void copy_present_columns(Row& out, const Source& patch) {
 
 /// The row that insert_all() makes of a source row. Moves from a row that is not const.
 template <class Row, class Source>
-Holder<Row> hold_row(Source& source) {
+Row row_of(Source& source) {
   if constexpr (!std::derived_from<Source, Row>) {
     Row made{};
     detail::copy_columns_by_name(made, std::as_const(source));
-    return Holder<Row>(std::move(made));
+    return made;
   } else if constexpr (std::is_const_v<Source>) {
-    return Holder<Row>(static_cast<const Row&>(source));
+    return static_cast<const Row&>(source);
   } else {
-    return Holder<Row>(static_cast<Row&&>(source));
+    return static_cast<Row&&>(source);
   }
+}
+template <class Row, class Source>
+Holder<Row> hold_row(Source& source) {
+  return Holder<Row>(std::in_place, [&] { return detail::row_of<Row>(source); });
 }
 
 /// The compile-time checks of insert_all(), each failure a sentence.

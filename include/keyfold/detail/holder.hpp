@@ -20,6 +20,9 @@ class Holder {
  public:
   explicit Holder(Row&& row) : row_(std::make_unique<Row>(std::move(row))) {}
   explicit Holder(const Row& row) : row_(std::make_unique<Row>(row)) {}
+  /// Of the row that `make()` returns, which is not moved.
+  template <class Make>
+  Holder(std::in_place_t, Make make) : row_(new Row(make())) {}
 
   const Row& get() const noexcept { return *row_; }
   Row& get() noexcept { return *row_; }
@@ -33,6 +36,8 @@ class Holder<Row> {
  public:
   explicit Holder(Row&& row) noexcept : row_(std::move(row)) {}
   explicit Holder(const Row& row) : row_(row) {}
+  template <class Make>
+  Holder(std::in_place_t, Make make) : row_(make()) {}
 
   const Row& get() const noexcept { return row_; }
   Row& get() noexcept { return row_; }

@@ -26,11 +26,6 @@ class MergeActions {
 
   Metrics& metrics() noexcept { return plan_.metrics; }
 
-  std::optional<Holder<Row>> changed(const Row& before, Row after) const {
-    if (unchanged(before, after)) return std::nullopt;
-    return Holder<Row>(std::move(after));
-  }
-
   bool unchanged([[maybe_unused]] const Row& before, [[maybe_unused]] const Row& after) const {
     if constexpr (RowComparable<Row>) {
       return !rewrites_unchanged_ && same_row(before, after);
@@ -47,34 +42,34 @@ class MergeActions {
     return entry;
   }
 
-  Entry& write_update(const SlotType& slot, std::optional<Holder<Row>>&& after, Position position,
-                      std::uint32_t number, std::size_t& counter) {
-    Entry& entry = entry_for(slot, position, number);
-    if (!after) {
+  Entry& entry_for_insert(Position position) {
+    Entry& entry = plan_.add();
+    entry.position = position;
+    return entry;
+  }
+
+  // Those that follow are told when `entry.after` is what a clause has made, if it has made anything.
+
+  void write_update(Entry& entry, std::size_t& counter) noexcept {
+    if (!entry.after) {
       entry.outcome = Outcome::unchanged;
-      if (position != no_position) ++metrics().unchanged;  // it counts source rows
-      return entry;
+      if (entry.position != no_position) ++metrics().unchanged;  // it counts source rows
+      return;
     }
-    entry.after = std::move(after);
     entry.outcome = Outcome::update;
     ++metrics().updated;
     ++counter;
-    return entry;
+  }
+
+  void write_insert(Entry& entry) noexcept {
+    entry.outcome = Outcome::insert;
+    ++metrics().inserted;
   }
 
   void write_erase(const SlotType& slot, Position position, std::uint32_t number, std::size_t& counter) {
     entry_for(slot, position, number).outcome = Outcome::erase;
     ++metrics().deleted;
     ++counter;
-  }
-
-  Entry& write_insert(Holder<Row>&& made, Position position) {
-    Entry& entry = plan_.add();
-    entry.after = std::move(made);
-    entry.outcome = Outcome::insert;
-    entry.position = position;
-    ++metrics().inserted;
-    return entry;
   }
 
   [[noreturn]] void refuse_second(const SlotType& slot, Position first, Position second) const {

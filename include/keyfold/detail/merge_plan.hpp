@@ -103,7 +103,6 @@ SharedText shared_merge_text(const Rule& rule) {
 template <class CoreType, class Rule, class Declared>
 class MergePlanner : MergeActions<CoreType> {
   using Actions = MergeActions<CoreType>;
-  using Actions::changed;
   using Actions::core_;
   using Actions::plan_;
   using Actions::refuse_second;
@@ -272,9 +271,10 @@ class MergePlanner : MergeActions<CoreType> {
         return true;
       }
       if constexpr (is_update_v<Action>) {
-        std::optional<Holder<Row>> after = updated(clause.action, slot.get(), row, last_use);
-        this->write_update(slot, std::move(after), position, number, this->metrics().matched_updated)
-            .key_known = keeps_key<Action>;
+        Entry& update = this->entry_for(slot, position, number);
+        make_updated(update.after, clause.action, slot.get(), row, last_use);
+        update.key_known = keeps_key<Action>;
+        this->write_update(update, this->metrics().matched_updated);
       } else {
         this->write_erase(slot, position, number, this->metrics().matched_deleted);
       }
@@ -288,45 +288,69 @@ class MergePlanner : MergeActions<CoreType> {
            entry.outcome == Outcome::erase && entry.clause == number;
   }
 
-  // --- What a clause makes of a row; nothing if the row would not change
+  // --- What a clause makes of a row, made where it stays; nothing if the row would not change
 
-  std::optional<Holder<Row>> updated(const UpdateAll&, const Row& target, Pointer row,
-                                     [[maybe_unused]] bool last_use) {
+  using After = std::optional<Holder<Row>>;
+
+  template <class Make>
+  void make_changed(After& after, const Row& target, Make make) const {
+    const Row& made = after.emplace(std::in_place, make).get();
+    if (unchanged(target, made)) after.reset();
+  }
+
+  void make_updated(After& after, const UpdateAll&, const Row& target, Pointer row,
+                    [[maybe_unused]] bool last_use) const {
     if constexpr (std::derived_from<Source, Row>) {
-      if (unchanged(target, *row)) return std::nullopt;
-      return last_use ? detail::hold_row<Row>(*row) : detail::hold_row<Row>(std::as_const(*row));
+      if (unchanged(target, *row)) return;
+      if (last_use) {
+        make_row(after, *row);
+      } else {
+        make_row(after, std::as_const(*row));
+      }
     } else {
-      Row after = target;
-      detail::copy_columns_by_name(after, std::as_const(*row));
-      return changed(target, std::move(after));
+      make_changed(after, target, [&] {
+        Row made = target;
+        detail::copy_columns_by_name(made, std::as_const(*row));
+        return made;
+      });
     }
   }
 
-  std::optional<Holder<Row>> updated(const UpdatePresent&, const Row& target, Pointer row, bool) {
-    Row after = target;
-    detail::copy_present_columns(after, std::as_const(*row));
-    return changed(target, std::move(after));
+  void make_updated(After& after, const UpdatePresent&, const Row& target, Pointer row, bool) const {
+    make_changed(after, target, [&] {
+      Row made = target;
+      detail::copy_present_columns(made, std::as_const(*row));
+      return made;
+    });
   }
 
   template <class... Assignments>
-  std::optional<Holder<Row>> updated(const Update<Assignments...>& action, const Row& target, Pointer row,
-                                     bool) {
-    return assigned<ClauseKind::matched>(action, target, Scope<Row, Source>{target, *row});
+  void make_updated(After& after, const Update<Assignments...>& action, const Row& target, Pointer row,
+                    bool) const {
+    make_assigned<ClauseKind::matched>(after, action, target, Scope<Row, Source>{target, *row});
   }
 
   template <class Callable>
-  std::optional<Holder<Row>> updated(const UpdateWith<Callable>& action, const Row& target, Pointer row,
-                                     bool) {
-    return changed(target,
-                   detail::call<ClauseKind::matched>(action.callable, Scope<Row, Source>{target, *row}));
+  void make_updated(After& after, const UpdateWith<Callable>& action, const Row& target, Pointer row,
+                    bool) const {
+    make_changed(after, target, [&]() -> Row {
+      return detail::call<ClauseKind::matched>(action.callable, Scope<Row, Source>{target, *row});
+    });
   }
 
   template <ClauseKind kind, class Action, class Rows>
-  std::optional<Holder<Row>> assigned(const Action& action, const Row& target, const Rows& rows) {
-    Row after = target;
-    action.assignments.for_each(
-        [&](const auto& assignment) { detail::run_assignment<kind>(after, assignment, rows); });
-    return changed(target, std::move(after));
+  void make_assigned(After& after, const Action& action, const Row& target, const Rows& rows) const {
+    make_changed(after, target, [&] {
+      Row made = target;
+      action.assignments.for_each(
+          [&](const auto& assignment) { detail::run_assignment<kind>(made, assignment, rows); });
+      return made;
+    });
+  }
+
+  template <class From>
+  static void make_row(After& after, From& from) {
+    after.emplace(std::in_place, [&] { return detail::row_of<Row>(from); });
   }
 
   // --- Not matched
@@ -340,9 +364,11 @@ class MergePlanner : MergeActions<CoreType> {
       if constexpr (std::same_as<Action, Raise>) {
         Actions::raise(clause.action, Key::of(*row), position);
       } else if constexpr (is_insert_v<Action>) {
-        Entry& entry = this->write_insert(inserted(clause.action, row), position);
+        Entry& entry = this->entry_for_insert(position);
+        make_inserted(entry.after, clause.action, row);
         entry.key_known = keeps_key<Action>;
         entry.hash = hash;
+        this->write_insert(entry);
         acted = true;
       }
       return true;
@@ -350,14 +376,16 @@ class MergePlanner : MergeActions<CoreType> {
     if (!acted) ++this->metrics().skipped;
   }
 
-  Holder<Row> inserted(const InsertAll&, Pointer row) { return detail::hold_row<Row>(*row); }
+  static void make_inserted(After& after, const InsertAll&, Pointer row) { make_row(after, *row); }
 
-  Holder<Row> inserted(const InsertPresent&, Pointer row) {
+  static void make_inserted(After& after, const InsertPresent&, Pointer row) {
     check_patch_key(typename CoreType::KeyParts{});
-    Row made{};
-    detail::copy_present_columns(made, std::as_const(*row));
-    if constexpr (Key::by_key) require_key_of_patch(CoreType::key_of(made), Key::of(*row));
-    return Holder<Row>(std::move(made));
+    after.emplace(std::in_place, [&] {
+      Row made{};
+      detail::copy_present_columns(made, std::as_const(*row));
+      if constexpr (Key::by_key) require_key_of_patch(CoreType::key_of(made), Key::of(*row));
+      return made;
+    });
   }
 
   template <class Made, class Wanted>
@@ -382,19 +410,22 @@ class MergePlanner : MergeActions<CoreType> {
   }
 
   template <class... Assignments>
-  Holder<Row> inserted(const Insert<Assignments...>& action, Pointer row) {
-    Row made{};
-    const Scope<NoRow, Source> rows{no_row, *row};
-    action.assignments.for_each([&](const auto& assignment) {
-      detail::run_assignment<ClauseKind::not_matched>(made, assignment, rows);
+  static void make_inserted(After& after, const Insert<Assignments...>& action, Pointer row) {
+    after.emplace(std::in_place, [&] {
+      Row made{};
+      const Scope<NoRow, Source> rows{no_row, *row};
+      action.assignments.for_each([&](const auto& assignment) {
+        detail::run_assignment<ClauseKind::not_matched>(made, assignment, rows);
+      });
+      return made;
     });
-    return Holder<Row>(std::move(made));
   }
 
   template <class Callable>
-  Holder<Row> inserted(const InsertWith<Callable>& action, Pointer row) {
-    return Holder<Row>(
-        Row(detail::call<ClauseKind::not_matched>(action.callable, Scope<NoRow, Source>{no_row, *row})));
+  static void make_inserted(After& after, const InsertWith<Callable>& action, Pointer row) {
+    after.emplace(std::in_place, [&] {
+      return Row(detail::call<ClauseKind::not_matched>(action.callable, Scope<NoRow, Source>{no_row, *row}));
+    });
   }
 
   // --- Not matched by source
@@ -415,22 +446,26 @@ class MergePlanner : MergeActions<CoreType> {
       } else if constexpr (std::same_as<Action, Erase>) {
         this->write_erase(slot, no_position, number, this->metrics().not_matched_by_source_deleted);
       } else if constexpr (is_update_v<Action>) {
-        this->write_update(slot, updated_by_source(clause.action, slot.get()), no_position, number,
-                           this->metrics().not_matched_by_source_updated);
+        Entry& update = this->entry_for(slot, no_position, number);
+        make_updated_by_source(update.after, clause.action, slot.get());
+        this->write_update(update, this->metrics().not_matched_by_source_updated);
       }
       return true;
     });
   }
 
   template <class... Assignments>
-  std::optional<Holder<Row>> updated_by_source(const Update<Assignments...>& action, const Row& target) {
-    return assigned<ClauseKind::not_matched_by_source>(action, target, Scope<Row, NoRow>{target, no_row});
+  void make_updated_by_source(After& after, const Update<Assignments...>& action, const Row& target) const {
+    make_assigned<ClauseKind::not_matched_by_source>(after, action, target,
+                                                     Scope<Row, NoRow>{target, no_row});
   }
 
   template <class Callable>
-  std::optional<Holder<Row>> updated_by_source(const UpdateWith<Callable>& action, const Row& target) {
-    return changed(target, detail::call<ClauseKind::not_matched_by_source>(
-                               action.callable, Scope<Row, NoRow>{target, no_row}));
+  void make_updated_by_source(After& after, const UpdateWith<Callable>& action, const Row& target) const {
+    make_changed(after, target, [&]() -> Row {
+      return detail::call<ClauseKind::not_matched_by_source>(action.callable,
+                                                             Scope<Row, NoRow>{target, no_row});
+    });
   }
 
   // --- Clauses
