@@ -34,6 +34,7 @@ class SharedText {
   explicit SharedText(std::string text) : at_(address_of(new Shared{std::move(text)}) | counted) {}
   /// A text that is never destroyed.
   static SharedText lasting(const std::string& text) noexcept { return SharedText(address_of(&text)); }
+  static SharedText lasting(const std::string&&) = delete;
 
   SharedText(const SharedText& other) noexcept : at_(other.at_) {
     if (is_counted()) shared().users.fetch_add(1, std::memory_order_relaxed);
@@ -4430,6 +4431,7 @@ inline constexpr std::array metric_fields{&Metrics::source_rows,
                                           &Metrics::not_matched_by_source_deleted,
                                           &Metrics::dropped_duplicates,
                                           &Metrics::dropped_late};
+static_assert(metric_fields.size() * sizeof(std::size_t) == sizeof(Metrics), "all of them");
 
 /// Metrics as the log keeps them. Of a commit of few rows each count is a byte; a table that is written to
 /// row by row has as many commits as rows.
@@ -4464,6 +4466,7 @@ class PackedMetrics {
 
  private:
   static constexpr std::size_t first_high = 8;
+  static_assert(metric_fields.size() <= first_high + 4, "a byte for each");
 
   std::unique_ptr<const Metrics> large_;  // if a count is too large for a byte
   std::uint64_t low_ = 0;                 // the first counts, from the lowest byte up
@@ -5130,7 +5133,9 @@ class Plan {
     }
     const EntryCounts& checked() const {
       if (end > std::numeric_limits<std::uint32_t>::max())
-        throw std::length_error("keyfold: one write may move at most 32 GiB to history");
+        throw std::length_error("keyfold: one write may move at most " +
+                                std::to_string(LogEntry<Row>::alignment * 4) +
+                                " GiB to history; write in several batches");
       return counts;
     }
 
@@ -5150,7 +5155,7 @@ class Plan {
 
   [[gnu::always_inline]] Planned<Row>& add(std::size_t number, const Slot<Row>* slot) {
     if (number > std::numeric_limits<std::uint32_t>::max())
-      throw std::length_error("keyfold: one write may touch at most 2^32 rows");
+      throw std::length_error("keyfold: one write may touch at most 2^32 rows; write in several batches");
     return entries.emplace_back(slot);
   }
 

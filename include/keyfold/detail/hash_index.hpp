@@ -6,7 +6,6 @@
 #include <keyfold/detail/list.hpp>
 #include <keyfold/detail/prefetch.hpp>
 
-#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cstddef>

@@ -22,6 +22,7 @@ inline constexpr std::array metric_fields{&Metrics::source_rows,
                                           &Metrics::not_matched_by_source_deleted,
                                           &Metrics::dropped_duplicates,
                                           &Metrics::dropped_late};
+static_assert(metric_fields.size() * sizeof(std::size_t) == sizeof(Metrics), "all of them");
 
 /// Metrics as the log keeps them. Of a commit of few rows each count is a byte; a table that is written to
 /// row by row has as many commits as rows.
@@ -56,6 +57,7 @@ class PackedMetrics {
 
  private:
   static constexpr std::size_t first_high = 8;
+  static_assert(metric_fields.size() <= first_high + 4, "a byte for each");
 
   std::unique_ptr<const Metrics> large_;  // if a count is too large for a byte
   std::uint64_t low_ = 0;                 // the first counts, from the lowest byte up

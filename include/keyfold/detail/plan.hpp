@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -324,7 +325,9 @@ class Plan {
     }
     const EntryCounts& checked() const {
       if (end > std::numeric_limits<std::uint32_t>::max())
-        throw std::length_error("keyfold: one write may move at most 32 GiB to history");
+        throw std::length_error("keyfold: one write may move at most " +
+                                std::to_string(LogEntry<Row>::alignment * 4) +
+                                " GiB to history; write in several batches");
       return counts;
     }
 
@@ -344,7 +347,7 @@ class Plan {
 
   [[gnu::always_inline]] Planned<Row>& add(std::size_t number, const Slot<Row>* slot) {
     if (number > std::numeric_limits<std::uint32_t>::max())
-      throw std::length_error("keyfold: one write may touch at most 2^32 rows");
+      throw std::length_error("keyfold: one write may touch at most 2^32 rows; write in several batches");
     return entries.emplace_back(slot);
   }
 

@@ -23,6 +23,7 @@ class SharedText {
   explicit SharedText(std::string text) : at_(address_of(new Shared{std::move(text)}) | counted) {}
   /// A text that is never destroyed.
   static SharedText lasting(const std::string& text) noexcept { return SharedText(address_of(&text)); }
+  static SharedText lasting(const std::string&&) = delete;
 
   SharedText(const SharedText& other) noexcept : at_(other.at_) {
     if (is_counted()) shared().users.fetch_add(1, std::memory_order_relaxed);
