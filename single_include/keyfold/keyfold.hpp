@@ -328,6 +328,10 @@ template <class... T>
 inline constexpr bool is_tuple_v<std::tuple<T...>> = true;
 template <class A, class B>
 inline constexpr bool is_tuple_v<std::pair<A, B>> = true;
+template <class T>
+inline constexpr bool is_tuple_of_one = false;
+template <class T>
+inline constexpr bool is_tuple_of_one<std::tuple<T>> = true;
 
 template <class T>
 inline constexpr bool is_duration_v = false;
@@ -577,6 +581,8 @@ constexpr std::uint64_t hash_of(const T& value) {
     return detail::hash_of(value.count());
   } else if constexpr (is_time_point_v<T>) {
     return detail::hash_of(value.time_since_epoch().count());
+  } else if constexpr (is_tuple_of_one<T>) {
+    return detail::hash_of(std::get<0>(value));  // spread already
   } else if constexpr (is_tuple_v<T>) {
     std::uint64_t hash = 0;
     std::apply([&](const auto&... parts) { ((hash = detail::mix(hash + detail::hash_of(parts))), ...); },
@@ -3411,7 +3417,7 @@ class HashIndex {
 
   std::pmr::memory_resource& memory() const noexcept { return directory_.memory(); }
 
-  std::size_t number_of(std::uint64_t hash) const noexcept { return (hash >> 1U) >> (63U - depth_); }
+  std::size_t number_of(std::uint64_t hash) const noexcept { return (hash >> 1U) >> shift_; }
   const Table& table_of(std::uint64_t hash) const noexcept { return tables_[number_of(hash)]; }
   Segment& segment_of(std::uint64_t hash) noexcept { return segments_[table_of(hash).segment]; }
 
@@ -3512,7 +3518,7 @@ class HashIndex {
   }
 
   void split_segment(std::uint64_t hash) {
-    if (segment_of(hash).depth == depth_) double_directory();
+    if (segment_of(hash).depth == 63U - shift_) double_directory();
     const std::uint32_t number = table_of(hash).segment;
     const unsigned depth = segments_[number].depth + 1;
     const std::size_t lines = segments_[number].lines;
@@ -3540,7 +3546,7 @@ class HashIndex {
   // Of the places in the directory that lead to one segment, half are to lead to `low`, the others to `high`.
   void point_to(std::uint64_t hash, std::uint32_t low, std::uint32_t high) noexcept {
     const unsigned depth = segments_[low].depth - (low == high ? 0U : 1U);  // that all of them share
-    const std::size_t count = std::size_t{1} << (depth_ - depth);
+    const std::size_t count = std::size_t{1} << (63U - shift_ - depth);
     const std::size_t first = number_of(hash) / count * count;
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t number = i < count / 2 ? low : high;
@@ -3557,12 +3563,12 @@ class HashIndex {
     }
     directory_.swap(larger);
     tables_ = directory_.data();
-    ++depth_;
+    --shift_;
   }
 
   void build(unsigned depth, std::size_t lines) {
     HashIndex made(memory());
-    made.depth_ = depth;
+    made.shift_ = 63U - depth;
     const std::size_t count = std::size_t{1} << depth;
     made.directory_.reserve(count);
     made.segments_.reserve(count);
@@ -3585,7 +3591,7 @@ class HashIndex {
     directory_.swap(other.directory_);
     segments_.swap(other.segments_);
     std::swap(tables_, other.tables_);
-    std::swap(depth_, other.depth_);
+    std::swap(shift_, other.shift_);
     std::swap(size_, other.size_);
     std::swap(lines_, other.lines_);
     std::swap(round_, other.round_);
@@ -3596,9 +3602,9 @@ class HashIndex {
   static inline const Table no_table{&no_line, 0, 0};
 
   const Table* tables_ = &no_table;  // the directory
-  List<Table> directory_;            // by the highest `depth_` bits of a hash
+  List<Table> directory_;            // by the highest bits of a hash, 63 - shift_
   List<Segment> segments_;
-  unsigned depth_ = 0;
+  unsigned shift_ = 63;
   std::size_t size_ = 0;
   std::size_t lines_ = 0;        // of all segments
   std::uint64_t round_ = 0;      // of reserve()
@@ -4838,14 +4844,6 @@ enum class Outcome : std::uint8_t {
   erase
 };
 
-/// What an outcome means, as numbers to count with: of comparisons a compiler may make branches.
-struct OutcomeBits {
-  std::uint8_t image;
-  std::uint8_t insert;
-  std::uint8_t erase;
-};
-inline constexpr std::array<OutcomeBits, 5> bits_of{{{0, 0, 0}, {0, 0, 0}, {0, 1, 0}, {1, 0, 0}, {1, 0, 1}}};
-
 /// What a write will do to one row.
 template <class Row>
 struct Planned {
@@ -4890,6 +4888,63 @@ struct KeyTurn {
   LogEntry<Row>* left = nullptr;     // its entry at the key it leaves
   LogEntry<Row>* arrived = nullptr;  // its entry at the key it arrives at
 };
+
+/// Of planned rows: what they take in the log, and how many there are of what; each half of a number is a
+/// count.
+struct PlanSums {
+  constexpr PlanSums& operator+=(const PlanSums& other) noexcept {
+    firsts_and_bare += other.firsts_and_bare;
+    images_and_departures += other.images_and_departures;
+    log_size += other.log_size;
+    return *this;
+  }
+  constexpr EntryCounts log() const noexcept {
+    return {low(firsts_and_bare), high(firsts_and_bare), low(images_and_departures)};
+  }
+  constexpr std::size_t departures() const noexcept { return high(images_and_departures); }
+
+  static constexpr std::uint64_t both(bool low, bool high) noexcept {
+    return std::uint64_t{high} << 32U | std::uint64_t{low};
+  }
+  static constexpr std::size_t low(std::uint64_t number) noexcept { return number & 0xFFFF'FFFFU; }
+  static constexpr std::size_t high(std::uint64_t number) noexcept { return number >> 32U; }
+
+  std::uint64_t firsts_and_bare = 0;
+  std::uint64_t images_and_departures = 0;
+  std::uint64_t log_size = 0;  // in alignments of the log
+};
+
+/// What becomes of a planned row, as numbers to count with: of comparisons a compiler may make branches.
+struct PlannedKind {
+  PlanSums sums;
+  std::uint8_t changes = 0;
+  std::uint8_t arrives_at_key = 0;
+};
+
+/// By the outcome, and 8 more for an update that changes the key and an insert of a key that was there
+/// before.
+template <class Row>
+inline constexpr auto planned_kinds = [] {
+  using Logged = LogEntry<Row>;
+  std::array<PlannedKind, 16> kinds;
+  for (std::size_t number = 0; number < kinds.size(); ++number) {
+    const auto outcome = static_cast<Outcome>(number % 8);
+    const bool other = number >= 8;
+    const bool insert = outcome == Outcome::insert;
+    const bool rekeyed = outcome == Outcome::update && other;
+    const bool first = insert && !other;
+    const bool bare = rekeyed || (insert && other);
+    const bool image = outcome == Outcome::update || outcome == Outcome::erase;
+    const std::size_t log_size =
+        (first ? Logged::first_size : 0) + (bare ? Logged::bare_size : 0) + (image ? Logged::image_size : 0);
+    kinds[number].sums = {PlanSums::both(first, bare),
+                          PlanSums::both(image, outcome == Outcome::erase || rekeyed),
+                          log_size / Logged::alignment};
+    kinds[number].changes = insert || image;
+    kinds[number].arrives_at_key = insert || rekeyed;
+  }
+  return kinds;
+}();
 
 /// What is asked several times of a planned row that changes something: beside the plan, where it takes less
 /// room in a cache.
@@ -5058,47 +5113,43 @@ class Plan {
   void set_out(Complete complete) {
     const std::size_t size = entries.size();
     if (steps_.size() < size) steps_.resize(size);
-    if (size == 1) {
-      complete(entries.front());
-      return set_out_one(entries.front());
-    }
-    LogPlaces log;
-    std::size_t front = 0;
-    std::size_t back = size;
-    std::size_t departures = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-      Planned<Row>& entry = entries[i];
+    PlanSums sums;
+    PlanStep* front = steps_.begin();
+    PlanStep* back = front + size;
+    std::size_t number = 0;
+    for (Planned<Row>& entry : entries) {
       complete(entry);
-      const OutcomeBits& bits = bits_of[static_cast<std::size_t>(entry.outcome)];
-      const std::size_t image = bits.image;
-      const std::size_t arrival = bits.insert | entry.rekeyed;
-      const std::size_t slot = arrival | entry.relinked;
-      log.place(entry);
-      departures += bits.erase | entry.rekeyed;
-      const PlanStep step(entry.hash, i, arrival, entry.key_known);
-      steps_[front] = step;
+      assert(entry.turn == 0 || entry.rekeyed);
+      const PlannedKind& kind = kind_of(entry, entry.rekeyed);
+      entry.log_place = static_cast<std::uint32_t>(sums.log_size);
+      sums += kind.sums;
+      const unsigned slot = unsigned{kind.arrives_at_key} | unsigned{entry.relinked};
+      const PlanStep step(entry.hash, number++, kind.arrives_at_key, entry.key_known);
+      *front = step;
       front += slot;
-      steps_[back - 1] = step;
-      back -= image & ~slot;
+      back[-1] = step;
+      back -= kind.changes & ~slot;
     }
-    counts = {log.checked(), departures};
-    placed_ = front;
+    count(sums);
+    placed_ = static_cast<std::size_t>(front - steps_.begin());
     first_other_ = back;
+    others_ = static_cast<std::size_t>(steps_.begin() + size - back);
   }
 
   /// Gives each entry another place in the log, now that all turns are known. Requires: set_out().
   void place_in_log() {
-    LogPlaces log;
-    for (Planned<Row>& entry : entries) log.place(entry);
-    counts.log = log.checked();
+    PlanSums sums;
+    for (Planned<Row>& entry : entries) {
+      entry.log_place = static_cast<std::uint32_t>(sums.log_size);
+      sums += kind_of(entry, entry.outcome == Outcome::insert ? entry.turn != 0 : entry.rekeyed).sums;
+    }
+    count(sums);
   }
 
-  /// The entries that need a slot, in order. Requires: set_out().
+  /// The entries that need a slot, in order: none before set_out().
   SomePlanned<Row> placed() noexcept { return {entries.data(), steps_.data(), placed_}; }
-  /// The other entries that change something, in reverse order. Requires: set_out().
-  SomePlanned<Row> others() noexcept {
-    return {entries.data(), steps_.data() + first_other_, entries.size() - first_other_};
-  }
+  /// The other entries that change something, in reverse order: none before set_out().
+  SomePlanned<Row> others() noexcept { return {entries.data(), first_other_, others_}; }
 
   /// Whether each source row is counted once: an identity of every write that matches by key.
   bool source_rows_add_up() const noexcept {
@@ -5115,47 +5166,21 @@ class Plan {
   std::size_t extra_erasers = 0;  // further source rows that fired an unconditional erase() on an erased row
 
  private:
-  /// Gives entries their places in the log, one after the other, and counts them.
-  struct LogPlaces {
-    void place(Planned<Row>& entry) noexcept {
-      using Logged = LogEntry<Row>;
-      const OutcomeBits& bits = bits_of[static_cast<std::size_t>(entry.outcome)];
-      const std::size_t first = bits.insert & (entry.turn == 0 ? 1U : 0U);
-      const std::size_t bare = (bits.insert | entry.rekeyed) - first;
-      const std::size_t image = bits.image;
-      entry.log_place = static_cast<std::uint32_t>(end);
-      end += first * (Logged::first_size / Logged::alignment) +
-             bare * (Logged::bare_size / Logged::alignment) +
-             image * (Logged::image_size / Logged::alignment);
-      counts.firsts += first;
-      counts.bare += bare;
-      counts.images += image;
-    }
-    const EntryCounts& checked() const {
-      if (end > std::numeric_limits<std::uint32_t>::max())
-        throw std::length_error("keyfold: one write may move at most " +
-                                std::to_string(LogEntry<Row>::alignment * 4) +
-                                " GiB to history; write in several batches");
-      return counts;
-    }
+  static const PlannedKind& kind_of(const Planned<Row>& entry, bool other) noexcept {
+    return planned_kinds<Row>[static_cast<std::size_t>(entry.outcome) | std::size_t{other} << 3U];
+  }
 
-    std::size_t end = 0;  // in alignments
-    EntryCounts counts;
-  };
-
-  void set_out_one(Planned<Row>& entry) {
-    const bool changes = entry.outcome >= Outcome::insert;
-    const bool slot = entry.needs_slot();
-    counts.departures = entry.leaves_key() ? 1 : 0;
-    place_in_log();
-    steps_.front() = PlanStep(entry.hash, 0, entry.arrives_at_key(), entry.key_known);
-    placed_ = slot ? 1 : 0;
-    first_other_ = changes && !slot ? 0 : 1;
+  void count(const PlanSums& sums) {
+    if (sums.log_size > std::numeric_limits<std::uint32_t>::max())
+      throw std::length_error("keyfold: one write may move at most " +
+                              std::to_string(LogEntry<Row>::alignment * 4) +
+                              " GiB to history; write in several batches");
+    counts = {sums.log(), sums.departures()};
   }
 
   [[gnu::always_inline]] Planned<Row>& add(std::size_t number, const Slot<Row>* slot) {
-    if (number > std::numeric_limits<std::uint32_t>::max())
-      throw std::length_error("keyfold: one write may touch at most 2^32 rows; write in several batches");
+    if (number >= std::numeric_limits<std::uint32_t>::max())
+      throw std::length_error("keyfold: one write may touch fewer than 2^32 rows; write in several batches");
     return entries.emplace_back(slot);
   }
 
@@ -5164,7 +5189,8 @@ class Plan {
   // Those of placed() from the front, those of others() from the back.
   List<PlanStep>& steps_;
   std::size_t placed_ = 0;
-  std::size_t first_other_ = 0;
+  const PlanStep* first_other_ = nullptr;
+  std::size_t others_ = 0;
 };
 
 template <class Row>
@@ -11229,6 +11255,7 @@ class Validator {
   Validator(const CoreType& core, Plan<Row>& plan) : core_(core), plan_(plan) {}
 
   void run() {
+    if (plan_.metrics.affected() == 0) return;
     plan_.set_out([this](Entry& entry) {
       if (has_indexes || !entry.key_known) find_keys(entry);
     });
@@ -11251,7 +11278,7 @@ class Validator {
   using SpecAt = std::tuple_element_t<N, typename CoreType::Indexes>;
 
   // Hashes the keys left and arrived at, and sees which indexes an update moves in.
-  void find_keys(Entry& entry) {
+  [[gnu::noinline]] void find_keys(Entry& entry) {
     if (entry.outcome == Outcome::erase) {
       entry.hash = detail::hash_of(CoreType::key_of(entry.slot->get()));
     } else if (entry.outcome == Outcome::insert) {

@@ -213,7 +213,7 @@ class HashIndex {
 
   std::pmr::memory_resource& memory() const noexcept { return directory_.memory(); }
 
-  std::size_t number_of(std::uint64_t hash) const noexcept { return (hash >> 1U) >> (63U - depth_); }
+  std::size_t number_of(std::uint64_t hash) const noexcept { return (hash >> 1U) >> shift_; }
   const Table& table_of(std::uint64_t hash) const noexcept { return tables_[number_of(hash)]; }
   Segment& segment_of(std::uint64_t hash) noexcept { return segments_[table_of(hash).segment]; }
 
@@ -314,7 +314,7 @@ class HashIndex {
   }
 
   void split_segment(std::uint64_t hash) {
-    if (segment_of(hash).depth == depth_) double_directory();
+    if (segment_of(hash).depth == 63U - shift_) double_directory();
     const std::uint32_t number = table_of(hash).segment;
     const unsigned depth = segments_[number].depth + 1;
     const std::size_t lines = segments_[number].lines;
@@ -342,7 +342,7 @@ class HashIndex {
   // Of the places in the directory that lead to one segment, half are to lead to `low`, the others to `high`.
   void point_to(std::uint64_t hash, std::uint32_t low, std::uint32_t high) noexcept {
     const unsigned depth = segments_[low].depth - (low == high ? 0U : 1U);  // that all of them share
-    const std::size_t count = std::size_t{1} << (depth_ - depth);
+    const std::size_t count = std::size_t{1} << (63U - shift_ - depth);
     const std::size_t first = number_of(hash) / count * count;
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t number = i < count / 2 ? low : high;
@@ -359,12 +359,12 @@ class HashIndex {
     }
     directory_.swap(larger);
     tables_ = directory_.data();
-    ++depth_;
+    --shift_;
   }
 
   void build(unsigned depth, std::size_t lines) {
     HashIndex made(memory());
-    made.depth_ = depth;
+    made.shift_ = 63U - depth;
     const std::size_t count = std::size_t{1} << depth;
     made.directory_.reserve(count);
     made.segments_.reserve(count);
@@ -387,7 +387,7 @@ class HashIndex {
     directory_.swap(other.directory_);
     segments_.swap(other.segments_);
     std::swap(tables_, other.tables_);
-    std::swap(depth_, other.depth_);
+    std::swap(shift_, other.shift_);
     std::swap(size_, other.size_);
     std::swap(lines_, other.lines_);
     std::swap(round_, other.round_);
@@ -398,9 +398,9 @@ class HashIndex {
   static inline const Table no_table{&no_line, 0, 0};
 
   const Table* tables_ = &no_table;  // the directory
-  List<Table> directory_;            // by the highest `depth_` bits of a hash
+  List<Table> directory_;            // by the highest bits of a hash, 63 - shift_
   List<Segment> segments_;
-  unsigned depth_ = 0;
+  unsigned shift_ = 63;
   std::size_t size_ = 0;
   std::size_t lines_ = 0;        // of all segments
   std::uint64_t round_ = 0;      // of reserve()

@@ -107,6 +107,7 @@ class Validator {
   Validator(const CoreType& core, Plan<Row>& plan) : core_(core), plan_(plan) {}
 
   void run() {
+    if (plan_.metrics.affected() == 0) return;
     plan_.set_out([this](Entry& entry) {
       if (has_indexes || !entry.key_known) find_keys(entry);
     });
@@ -129,7 +130,7 @@ class Validator {
   using SpecAt = std::tuple_element_t<N, typename CoreType::Indexes>;
 
   // Hashes the keys left and arrived at, and sees which indexes an update moves in.
-  void find_keys(Entry& entry) {
+  [[gnu::noinline]] void find_keys(Entry& entry) {
     if (entry.outcome == Outcome::erase) {
       entry.hash = detail::hash_of(CoreType::key_of(entry.slot->get()));
     } else if (entry.outcome == Outcome::insert) {

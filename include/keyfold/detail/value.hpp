@@ -50,6 +50,10 @@ template <class... T>
 inline constexpr bool is_tuple_v<std::tuple<T...>> = true;
 template <class A, class B>
 inline constexpr bool is_tuple_v<std::pair<A, B>> = true;
+template <class T>
+inline constexpr bool is_tuple_of_one = false;
+template <class T>
+inline constexpr bool is_tuple_of_one<std::tuple<T>> = true;
 
 template <class T>
 inline constexpr bool is_duration_v = false;
@@ -299,6 +303,8 @@ constexpr std::uint64_t hash_of(const T& value) {
     return detail::hash_of(value.count());
   } else if constexpr (is_time_point_v<T>) {
     return detail::hash_of(value.time_since_epoch().count());
+  } else if constexpr (is_tuple_of_one<T>) {
+    return detail::hash_of(std::get<0>(value));  // spread already
   } else if constexpr (is_tuple_v<T>) {
     std::uint64_t hash = 0;
     std::apply([&](const auto&... parts) { ((hash = detail::mix(hash + detail::hash_of(parts))), ...); },
