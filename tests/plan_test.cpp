@@ -219,7 +219,99 @@ TEST_CASE("a table keeps room for a plan of an eighth of its rows' memory") {
   std::vector<Row> rows;
   for (int i = 0; i < 200'000; ++i) rows.push_back(Row{i, 0});
   table.append(rows);
-  CHECK(core.new_plan().entries.empty());
-  CHECK(core.plan_memory.most_kept == table.memory_usage().rows / 8);
-  CHECK(core.plan_memory.entries.capacity() * sizeof(kf::detail::Planned<Row>) <= core.plan_memory.most_kept);
+  const std::size_t most = table.memory_usage().rows / 8;
+  const auto kept_after = [&](std::size_t count) {
+    table.upsert(std::vector<Row>(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count)));
+    return core.plan_memory.entries.capacity();
+  };
+  const std::size_t fits = most / sizeof(kf::detail::Planned<Row>);
+  REQUIRE(fits * sizeof(kf::detail::Planned<Row>) > 256 * 1024);
+  CHECK(kept_after(2 * fits) == 0);
+  CHECK(kept_after(fits) == fits);
+  CHECK(kept_after(3) == fits);
+}
+
+TEST_CASE("what is planned is set out by what becomes of it") {
+  using Logged = kf::detail::LogEntry<Row>;
+  std::mt19937_64 random(2);
+  for (int round = 0; round < 500; ++round) {
+    auto rows = slots(40);
+    kf::detail::PlanMemory<Row> memory;
+    Plan<Row> plan(1, memory);
+    CHECK(plan.placed().size() == 0);
+    CHECK(plan.others().size() == 0);
+    const std::size_t size = round == 0 ? 0 : 1 + random() % 40;
+    for (std::size_t i = 0; i < size; ++i) {
+      const auto outcome = static_cast<Outcome>(random() % 5);
+      auto& entry = outcome == Outcome::insert ? plan.add() : plan.touch(rows[i]);
+      entry.outcome = outcome;
+      entry.key_known = random() % 2 == 0;
+    }
+    plan.set_out([&](auto& entry) {
+      entry.hash = random();
+      entry.rekeyed = entry.outcome == Outcome::update && random() % 3 == 0;
+      entry.relinked = entry.outcome == Outcome::update && random() % 3 == 0;
+      if (entry.rekeyed) plan.turn_of(entry).hash_before = random();
+    });
+
+    const auto check_log = [&] {
+      std::size_t end = 0;
+      kf::detail::EntryCounts counts;
+      std::size_t departures = 0;
+      for (const auto& entry : plan.entries) {
+        CHECK(entry.log_place * Logged::alignment == end);
+        const bool known_key = entry.turn != 0;
+        switch (entry.outcome) {
+          case Outcome::seen:
+          case Outcome::unchanged:
+            break;
+          case Outcome::insert:
+            ++(known_key ? counts.bare : counts.firsts);
+            end += known_key ? Logged::bare_size : Logged::first_size;
+            break;
+          case Outcome::update:
+          case Outcome::erase:
+            ++counts.images;
+            end += Logged::image_size;
+            if (entry.rekeyed) ++counts.bare;
+            if (entry.rekeyed) end += Logged::bare_size;
+            if (entry.rekeyed || entry.outcome == Outcome::erase) ++departures;
+        }
+      }
+      CHECK(plan.counts.log.firsts == counts.firsts);
+      CHECK(plan.counts.log.bare == counts.bare);
+      CHECK(plan.counts.log.images == counts.images);
+      CHECK(plan.counts.departures == departures);
+    };
+    check_log();
+
+    std::vector<const kf::detail::Planned<Row>*> placed;
+    std::vector<const kf::detail::Planned<Row>*> others;
+    std::vector<std::uint64_t> arrivals;
+    for (const auto& entry : plan.entries) {
+      if (entry.outcome < Outcome::insert) continue;
+      const bool arrives = entry.outcome == Outcome::insert || entry.rekeyed;
+      (arrives || entry.relinked ? placed : others).push_back(&entry);
+      if (arrives) arrivals.push_back(entry.hash);
+    }
+    REQUIRE(plan.placed().size() == placed.size());
+    REQUIRE(plan.others().size() == others.size());
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+      CHECK(&plan.placed()[i] == placed[i]);
+      const kf::detail::PlanStep& step = plan.placed().step(i);
+      CHECK(step.hash == placed[i]->hash);
+      CHECK(step.arrives_at_key() == (placed[i]->outcome == Outcome::insert || placed[i]->rekeyed));
+      CHECK(step.key_known() == placed[i]->key_known);
+    }
+    for (std::size_t i = 0; i < others.size(); ++i) CHECK(&plan.others()[i] == others[others.size() - 1 - i]);
+    std::vector<std::uint64_t> visited;
+    plan.placed().for_each_arrival([&](std::uint64_t hash) { visited.push_back(hash); });
+    CHECK(visited == arrivals);
+
+    for (auto& entry : plan.entries) {
+      if (entry.outcome == Outcome::insert && random() % 2 == 0) plan.turn_of(entry);
+    }
+    plan.place_in_log();
+    check_log();
+  }
 }
