@@ -12801,7 +12801,7 @@ class RowIterator {
   void prefetch_ahead() const noexcept {
     constexpr std::size_t node = sizeof(*base_) + 2 * sizeof(void*);
     constexpr std::size_t cache_line = 64;
-    constexpr std::size_t distance = 5 * 1024;
+    constexpr std::size_t distance = std::size_t{5} * 1024;
     const std::uintptr_t ahead = reinterpret_cast<std::uintptr_t>(&*base_) + distance;
     for (std::size_t offset = 0; offset < node; offset += cache_line)
       detail::prefetch(reinterpret_cast<const void*>(ahead + offset));
