@@ -236,7 +236,6 @@ TEST_CASE("what is planned is set out by what becomes of it") {
   std::mt19937_64 random(2);
   for (int round = 0; round < 500; ++round) {
     auto rows = slots(40);
-    kf::detail::PlanMemory<Row> memory;
     Plan<Row> plan(1, memory);
     CHECK(plan.placed().size() == 0);
     CHECK(plan.others().size() == 0);
