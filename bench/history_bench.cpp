@@ -90,26 +90,7 @@ keyfold::TableOptions keeping_only_the_last() {
   return options;
 }
 
-/// What the batches of a commit contest are made of.
-enum class Mix {
-  updates,  // every source row updates a row
-  mixed     // as in keyfold_bench: of ten rows five are new, four update, one changes nothing
-};
-
-template <class Row>
-Batches<Row> make_batches(Workload<Row>& workload, Mix mix) {
-  Batches<Row> batches;
-  for (std::size_t i = 0; i < commits_per_round; ++i) {
-    batches.push_back(mix == Mix::updates ? workload.next_updates(batch_size)
-                                          : workload.next_batch(batch_size));
-  }
-  return batches;
-}
-
 constexpr std::size_t source_rows = commits_per_round * batch_size;
-std::int64_t affected_rows(Mix mix) {
-  return signed_size(mix == Mix::updates ? source_rows : source_rows / 10 * 9);
-}
 
 template <class Row>
 void commits(benchmark::State& state, const Options& options, Mix mix) {
@@ -122,13 +103,13 @@ void commits(benchmark::State& state, const Options& options, Mix mix) {
   last_only.append(rows_as<Remembered<Row>>(workload.table()));
   off.append(rows_as<Forgotten<Row>>(workload.table()));
 
-  const std::int64_t affected = affected_rows(mix);
+  const std::int64_t affected = signed_size(affected_of(mix, source_rows));
   Contest contest(Rehearse::no, options.only);
   contest.enter("kept", source_rows, affected, [&] { return upsert_all(kept, batches.remembered); });
   contest.enter("off", source_rows, affected, [&] { return upsert_all(off, batches.forgotten); });
   contest.enter("keep_last_1", source_rows, affected,
                 [&] { return upsert_all(last_only, batches.remembered); });
-  run(state, contest, [&] { batches.take(make_batches(workload, mix)); });
+  run(state, contest, [&] { batches.take(workload.next_batches(commits_per_round, batch_size, mix)); });
   report_ratio(state, contest, "kept", "off");
   report_ratio(state, contest, "keep_last_1", "off");
   goals.add(label<Row>(options.rows) + ": commit of 1,000 " +
@@ -147,12 +128,12 @@ void commits_of_peer(benchmark::State& state, const Options& options, Mix mix) {
   triggers.upsert(workload.table());
   plain.upsert(workload.table());
 
-  const std::int64_t affected = affected_rows(mix);
+  const std::int64_t affected = signed_size(affected_of(mix, source_rows));
   Contest contest(Rehearse::no, options.only);
   contest.enter("kept", source_rows, affected, [&] { return upsert_all(kept, batches); });
   contest.enter("sqlite_kept", source_rows, affected, [&] { return upsert_all(triggers, batches); });
   contest.enter("sqlite_off", source_rows, affected, [&] { return upsert_all(plain, batches); });
-  run(state, contest, [&] { batches = make_batches(workload, mix); });
+  run(state, contest, [&] { batches = workload.next_batches(commits_per_round, batch_size, mix); });
   report_ratio(state, contest, "sqlite_kept", "sqlite_off");
   report_ratio(state, contest, "sqlite_kept", "kept");
 }
@@ -177,7 +158,7 @@ class Past {
 #endif
     for (std::size_t left = commits; left != 0; --left) {
       keep_copy(left);
-      const auto batch = workload_.next_updates(batch_size);
+      const auto batch = workload_.next_batch(batch_size, Mix::updates);
       table_.upsert(batch);
 #ifdef KEYFOLD_BENCH_SQLITE
       if constexpr (std::is_same_v<Row, Payment>) sqlite_->upsert(batch);
@@ -357,8 +338,8 @@ void memory(benchmark::State& state, const Options& options) {
   table.append(workload.table());
   Batches<Row> small;
   Batches<Row> large;
-  for (std::size_t i = 0; i < commits; ++i) small.push_back(workload.next_updates(1));
-  for (std::size_t i = 0; i < commits; ++i) large.push_back(workload.next_updates(batch_size));
+  for (std::size_t i = 0; i < commits; ++i) small.push_back(workload.next_batch(1, Mix::updates));
+  for (std::size_t i = 0; i < commits; ++i) large.push_back(workload.next_batch(batch_size, Mix::updates));
   for (auto _ : state) {
     const double start = cpu_nanoseconds();
     const Growth by_one = commit_all(table, small);

@@ -83,7 +83,7 @@ class Bench {
     table_options.retention = keyfold::keep_last(100);
     shared_.write([&](Table& table) { table = Table(table_options); });
     shared_.append(workload_.table());
-    for (int i = 0; i < 64; ++i) batches_.push_back(workload_.next_updates(batch_size));
+    for (int i = 0; i < 64; ++i) batches_.push_back(workload_.next_batch(batch_size, Mix::updates));
   }
 
   void run() {

@@ -72,8 +72,16 @@ inline void touch(Product& row) {
 template <class Row>
 using Batches = std::vector<std::vector<Row>>;
 
-/// Makes batches for a table that it follows: of ten rows five are new, four update one of the table, and one
-/// is the same as in the table. Keys are random and not repeated in a batch.
+/// What source rows do.
+enum class Mix {
+  mixed,    // of ten rows five are new, four update one of the table, and one is the same as in the table
+  inserts,  // all are new
+  updates   // all update a row of the table
+};
+
+inline std::size_t affected_of(Mix mix, std::size_t rows) { return mix == Mix::mixed ? rows / 10 * 9 : rows; }
+
+/// Makes batches for a table that it follows. Keys are random and not repeated in a batch.
 template <class Row>
 class Workload {
  public:
@@ -83,17 +91,17 @@ class Workload {
 
   const std::vector<Row>& table() const noexcept { return table_; }
 
-  std::vector<Row> next_batch(std::size_t size) {
+  std::vector<Row> next_batch(std::size_t size, Mix mix = Mix::mixed) {
     std::vector<Row> batch;
     batch.reserve(size);
     std::unordered_set<std::size_t> used;
     const std::size_t before = table_.size();
     for (std::size_t i = 0; i < size; ++i, ++made_) {
-      if (made_ % 2 == 0) {
+      if (mix == Mix::inserts || (mix == Mix::mixed && made_ % 2 == 0)) {
         batch.push_back(table_.emplace_back(make_row<Row>(random_)));
       } else {
         Row& row = table_[unused(used, before)];
-        if (made_ % 10 != 9) touch(row);
+        if (mix == Mix::updates || made_ % 10 != 9) touch(row);
         batch.push_back(row);
       }
     }
@@ -101,23 +109,10 @@ class Workload {
     return batch;
   }
 
-  Batches<Row> next_batches(std::size_t count, std::size_t size) {
+  Batches<Row> next_batches(std::size_t count, std::size_t size, Mix mix = Mix::mixed) {
     Batches<Row> batches;
-    while (batches.size() < count) batches.push_back(next_batch(size));
+    while (batches.size() < count) batches.push_back(next_batch(size, mix));
     return batches;
-  }
-
-  /// Rows of the table, each changed.
-  std::vector<Row> next_updates(std::size_t size) {
-    std::vector<Row> batch;
-    batch.reserve(size);
-    std::unordered_set<std::size_t> used;
-    while (batch.size() < size) {
-      Row& row = table_[unused(used, table_.size())];
-      touch(row);
-      batch.push_back(row);
-    }
-    return batch;
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <boost/describe/class.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,6 +57,13 @@ struct Noted {
   bool operator==(const Noted&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(Noted, (), (sku, name, note, from, to))
+
+struct Counting {
+  std::string sku;
+  std::int64_t stock = 0;
+  int day = 0;
+};
+BOOST_DESCRIBE_STRUCT(Counting, (), (sku, stock, day))
 
 using Products = kf::Table<Product, kf::OrderedKey<&Product::sku, &Product::from>>;
 using Events = std::vector<Event>;
@@ -406,4 +414,17 @@ TEST_CASE("history records a history feed as text") {
         "KEYS (sku) SEQUENCE BY day APPLY AS DELETE WHEN (source.op = 'D') STORED AS SCD TYPE 2 TRACK "
         "HISTORY ON "
         "name");
+}
+
+TEST_CASE("a value of an event that does not fit its column names the event") {
+  Products table;
+  const std::vector<Counting> events = {{"tea", 1, 3}, {"tea", -3'000'000'000, 1}};
+  const auto error = error_of<kf::ValueOutOfRange>([&] {
+    table.apply_changes(events).sequence_by<&Counting::day>().scd2<&Product::from, &Product::to>().execute();
+  });
+  CHECK(error.column == "stock");
+  CHECK(error.value == "-3000000000");
+  CHECK(error.key == "'tea'");
+  CHECK(error.position == 1);
+  CHECK(table.version() == 0);
 }

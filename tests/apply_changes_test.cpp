@@ -63,9 +63,15 @@ struct Texted {
   std::string at;
 };
 BOOST_DESCRIBE_STRUCT(Patch, (), (id, status, cents, seq))
+struct Priced {
+  int id = 0;
+  std::optional<long long> cents;
+  int seq = 0;
+};
 BOOST_DESCRIBE_STRUCT(Numbered, (), (number, status, seq))
 BOOST_DESCRIBE_STRUCT(Wide, (), (id, status, seq))
 BOOST_DESCRIBE_STRUCT(Texted, (), (id, status, at))
+BOOST_DESCRIBE_STRUCT(Priced, (), (id, cents, seq))
 
 struct Dated {
   int id = 0;
@@ -616,10 +622,53 @@ TEST_CASE("keys() names the members that are the key") {
 
 TEST_CASE("the key of an event must fit the key of the table") {
   Orders table;
-  const auto error = error_of<kf::ValueOutOfRange>([&] {
-    table.apply_changes(std::vector<Wide>{{1LL << 40U, "a", 1}}).sequence_by<&Wide::seq>().execute();
-  });
-  CHECK(error.column == "id");
+  const std::vector<Wide> events = {{1, "a", 1}, {1LL << 40U, "a", 1}};
+  const auto refused = [&](const kf::ValueOutOfRange& error) {
+    CHECK(error.column == "id");
+    CHECK(error.key == "1099511627776");
+    CHECK(error.position == 1);
+    CHECK(table.version() == 0);
+  };
+  refused(error_of<kf::ValueOutOfRange>(
+      [&] { table.apply_changes(events).sequence_by<&Wide::seq>().execute(); }));
+  refused(error_of<kf::ValueOutOfRange>(
+      [&] { table.apply_changes(events).sequence_by<&Wide::seq>().ignore_null_updates().execute(); }));
+  refused(error_of<kf::ValueOutOfRange>([&] {
+    table.apply_changes(events)
+        .sequence_by<&Wide::seq>()
+        .apply_as_deletes(kf::source<&Wide::status> == "a")
+        .execute();
+  }));
+}
+
+TEST_CASE("a value of an event that does not fit its column names the event") {
+  Orders table;
+  const auto refused = [&](const kf::ValueOutOfRange& error, kf::Position position) {
+    CHECK(error.column == "cents");
+    CHECK(error.value == "3000000000");
+    CHECK(error.key == "7");
+    CHECK(error.position == position);
+    CHECK(table.version() == 0);
+  };
+  // The newest event makes the row, not the last one.
+  refused(error_of<kf::ValueOutOfRange>([&] {
+            table.apply_changes(std::vector<Priced>{{7, 1, 1}, {7, 3'000'000'000, 3}, {7, 2, 2}})
+                .sequence_by<&Priced::seq>()
+                .execute();
+          }),
+          1);
+  refused(error_of<kf::ValueOutOfRange>([&] {
+            table.apply_changes(std::vector<Priced>{{7, 1, 1}, {7, {}, 2}, {7, 3'000'000'000, 3}, {7, 2, 4}})
+                .sequence_by<&Priced::seq>()
+                .ignore_null_updates()
+                .execute();
+          }),
+          2);
+
+  table.apply_changes(std::vector<Priced>{{7, 3'000'000'000, 1}, {7, 2, 2}})
+      .sequence_by<&Priced::seq>()
+      .execute();
+  CHECK(table.at(7).cents == 2);  // what is overtaken within the feed goes into no column
 }
 
 TEST_CASE("a single-pass feed is read once") {

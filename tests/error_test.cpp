@@ -3,7 +3,9 @@
 #include <boost/describe/class.hpp>
 
 #include <concepts>
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,16 @@ struct Price {
   bool operator==(const Price&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(Price, (), (sku, day, barcode, cents))
+
+// Cents that are more than a Price can have.
+struct WidePrice {
+  std::string sku;
+  int day = 0;
+  std::int64_t cents = 0;
+  std::optional<std::string> barcode{};
+  std::optional<std::uint64_t> limit{};
+};
+BOOST_DESCRIBE_STRUCT(WidePrice, (), (sku, day, cents, barcode, limit))
 
 using Prices = kf::Table<Price, kf::Key<&Price::sku, &Price::day>, kf::UniqueBy<&Price::barcode>>;
 
@@ -278,16 +290,69 @@ TEST_CASE("ClauseRaised carries the message, the key and the position") {
   CHECK(by_source.position == kf::no_position);
 }
 
-TEST_CASE("ValueOutOfRange names the column and the value") {
+TEST_CASE("ValueOutOfRange names the column, the value and the row") {
   auto prices = some_prices();
-  const std::vector<Price> rows = {{"a", 1, {}, 0}};
-  const auto error = caught<kf::ValueOutOfRange>([&] {
-    prices.merge(rows).when_matched().update(kf::target<&Price::cents> = std::int64_t{3000000000}).execute();
+  constexpr auto& cents = kf::target<&Price::cents>;
+  constexpr auto& wide = kf::source<&WidePrice::cents>;
+  const std::vector<WidePrice> rows = {{"a", 1, 11}, {"a", 2, 3'000'000'000}, {"c", 1, -3'000'000'000}};
+
+  const auto matched =
+      caught<kf::ValueOutOfRange>([&] { prices.merge(rows).when_matched().update(cents = wide).execute(); });
+  CHECK(matched.column == "cents");
+  CHECK(matched.value == "3000000000");
+  CHECK(matched.key == "('a', 2)");
+  CHECK(matched.position == 1);
+  CHECK(std::string(matched.what()) ==
+        "the value 3000000000 for the row with key ('a', 2) from source row 1 does not fit column 'cents'; "
+        "widen the column or limit the value in the assignment");
+
+  const auto not_matched =
+      caught<kf::ValueOutOfRange>([&] { prices.merge(rows).when_not_matched().insert_all().execute(); });
+  CHECK(not_matched.value == "-3000000000");
+  CHECK(not_matched.key == "('c', 1)");
+  CHECK(not_matched.position == 2);
+
+  const auto by_source = caught<kf::ValueOutOfRange>([&] {
+    prices.merge(rows).when_not_matched_by_source().update(cents = cents * 1'000'000'000LL).execute();
   });
-  CHECK(error.column == "cents");
-  CHECK_THAT(error.what(), contains("3000000000"));
-  CHECK_THAT(error.what(), contains("'cents'"));
+  CHECK(by_source.value == "30000000000");
+  CHECK(by_source.key == "('b', 1)");
+  CHECK(by_source.position == kf::no_position);
+  CHECK_THAT(by_source.what(), contains("30000000000 for the row with key ('b', 1) does not fit"));
+
+  const auto condition = caught<kf::ValueOutOfRange>([&] {
+    prices.merge(rows).when_matched(kf::coalesce(kf::source<&WidePrice::limit>, -1) > 5U).erase().execute();
+  });
+  CHECK(condition.value == "-1");
+  CHECK(condition.key == "('a', 1)");
+  CHECK(condition.position == 0);
+
+  // A row that is not made yet has no key.
+  const auto loaded = caught<kf::ValueOutOfRange>([&] { prices.overwrite(rows); });
+  CHECK(loaded.column == "cents");
+  CHECK(loaded.key.empty());
+  CHECK(loaded.position == 1);
+  CHECK_THAT(loaded.what(), contains("3000000000 from source row 1 does not fit"));
+  CHECK(caught<kf::ValueOutOfRange>([&] { prices.append(rows); }).position == 1);
+  CHECK(caught<kf::ValueOutOfRange>([&] { prices.replace_using<&Price::day>(rows); }).position == 1);
+
+  CHECK(prices.version() == 1);
   CHECK(prices.at("a", 1).cents == 10);
+}
+
+TEST_CASE("ValueOutOfRange of a write within a write names the row of that one") {
+  auto outer = some_prices();
+  Prices inner;
+  const std::vector<WidePrice> wide = {{"x", 9, 3'000'000'000}};
+  const auto write = [&](const Price& price, const Price&) {
+    inner.merge(wide).when_not_matched().insert_all().execute();
+    return price;
+  };
+  const std::vector<Price> rows = {{"z", 1, {}, 0}, {"a", 1, {}, 0}};
+  const auto error = caught<kf::ValueOutOfRange>(
+      [&] { outer.merge(rows).when_matched().update(kf::named("write", write)).execute(); });
+  CHECK(error.key == "('x', 9)");
+  CHECK(error.position == 0);
 }
 
 TEST_CASE("ReentrantWrite says what was tried") {

@@ -10,7 +10,7 @@ namespace {
 
 template <class Row>
 void register_row(const Options& options) {
-  add_races<Row>(options, "database", {1, 1000, 100'000}, [](Race<Row>& race) {
+  add_races<Row>(options, "database", {1, 1000, 100'000}, Mix::mixed, [](Race<Row>& race) {
     race.template enter<TableOf<Row>>("keyfold");
 #ifdef KEYFOLD_BENCH_SQLITE
     race.template enter<Sqlite<Row>>("sqlite");

@@ -1,11 +1,12 @@
 // What a merge is made of, each part alone: hashing a key, one access to memory that is in no cache, a node
-// from the heap that is touched for the first time, and a copy of a row.
+// from the heap that is touched for the first time, a copy of a row, and reading the clock.
 #include <keyfold/keyfold.hpp>
 
 #include <malloc.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -147,6 +148,17 @@ void copy(benchmark::State& state, const Options& options) {
   run(state, contest, [] {});
 }
 
+/// What a commit asks for its time, if the table has no clock of its own.
+void clock(benchmark::State& state, const Options& options) {
+  Contest contest(Rehearse::yes, options.only);
+  contest.enter("system", 1000 * repeats, 0, [] {
+    for (std::size_t i = 0; i < 1000 * repeats; ++i)
+      benchmark::DoNotOptimize(std::chrono::system_clock::now().time_since_epoch().count());
+    return std::int64_t{0};
+  });
+  run(state, contest, [] {});
+}
+
 template <class Row>
 void register_row(const Options& options) {
   add(options, "parts/hash/" + label<Row>(options), options.rounds, hash<Row>);
@@ -159,6 +171,7 @@ void register_parts(const Options& options) {
   const std::string table = "table:" + std::to_string(options.rows);
   add(options, "parts/access/" + table, options.rounds, access);
   add(options, "parts/allocate/" + table, options.rounds, allocate);
+  add(options, "parts/clock/" + table, options.rounds, clock);
   register_row<Payment>(options);
   register_row<Product>(options);
 }

@@ -18,18 +18,19 @@
 
 namespace keyfold_bench {
 
-/// One size of tables and one of batches. When the tables have grown by half, all begin anew.
+/// One size of tables, one of batches and one mix of rows. When the tables have grown by half, all begin
+/// anew.
 template <class Row>
 class Race {
  public:
-  Race(const Options& options, std::size_t batch_size)
-      : options_(options), batch_size_(batch_size), workload_(options.rows) {}
+  Race(const Options& options, std::size_t batch_size, Mix mix)
+      : options_(options), batch_size_(batch_size), mix_(mix), workload_(options.rows) {}
 
   template <class Engine>
   void enter(const std::string& name) {
     if (!options_.only.empty() && options_.only != name) return;
     Lane& lane = *lanes_.emplace_back(std::make_unique<LaneOf<Engine>>());
-    contest_.enter(name, round_rows(), static_cast<std::int64_t>(round_rows() / 10 * 9),
+    contest_.enter(name, round_rows(), static_cast<std::int64_t>(affected_of(mix_, round_rows())),
                    [&lane, this] { return lane.upsert_all(batches_); });
   }
 
@@ -78,11 +79,12 @@ class Race {
       workload_ = Workload<Row>(options_.rows);
       for (auto& lane : lanes_) lane->fill(workload_.table());
     }
-    batches_ = workload_.next_batches(round_batches(), batch_size_);
+    batches_ = workload_.next_batches(round_batches(), batch_size_, mix_);
   }
 
   const Options& options_;
   std::size_t batch_size_;
+  Mix mix_;
   Workload<Row> workload_;
   Batches<Row> batches_;
   std::vector<std::unique_ptr<Lane>> lanes_;
@@ -93,12 +95,12 @@ class Race {
 /// there. `enter` enters the engines.
 template <class Row, class Enter>
 void add_races(const Options& options, const std::string& name, const std::vector<std::size_t>& batch_sizes,
-               Enter enter) {
+               Mix mix, Enter enter) {
   for (const std::size_t batch_size : batch_sizes) {
     if (batch_size > options.rows) continue;
     add(options, name + "/" + label<Row>(options) + "/batch:" + std::to_string(batch_size), options.rounds,
-        [batch_size, enter](benchmark::State& state, const Options& o) {
-          Race<Row> race(o, batch_size);
+        [batch_size, mix, enter](benchmark::State& state, const Options& o) {
+          Race<Row> race(o, batch_size, mix);
           enter(race);
           race.run(state);
         });

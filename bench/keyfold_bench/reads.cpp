@@ -30,7 +30,7 @@ enum class Keys { known, missing };
 template <class Row, class Read>
 void find(benchmark::State& state, const Options& options, Keys which, Read read) {
   Workload<Row> workload(options.rows);
-  workload.next_updates(options.rows / 2);  // so that rows differ in what is read of them
+  workload.next_batch(options.rows / 2, Mix::updates);  // so that rows differ in what is read of them
   TableOf<Row> table;
   FlatMap<Row> flat_map;
   MultiIndex<Row> multi_index;

@@ -66,12 +66,15 @@ void rerun(benchmark::State& state, const Options& options, std::size_t batch_si
 
 template <class Row>
 void register_row(const Options& options) {
-  add_races<Row>(options, "upsert", {1, 10, 100, 1000, 10'000, 100'000}, [](Race<Row>& race) {
+  const auto enter = [](Race<Row>& race) {
     race.template enter<TableOf<Row>>("keyfold");
     race.template enter<FlatMap<Row>>("flat_map");
     race.template enter<MultiIndex<Row>>("multi_index");
-  });
-  add_races<Row>(options, "upsert_indexed", {1000}, [](Race<Row>& race) {
+  };
+  add_races<Row>(options, "upsert", {1, 10, 100, 1000, 10'000, 100'000}, Mix::mixed, enter);
+  add_races<Row>(options, "insert", {1}, Mix::inserts, enter);
+  add_races<Row>(options, "update", {1}, Mix::updates, enter);
+  add_races<Row>(options, "upsert_indexed", {1000}, Mix::mixed, [](Race<Row>& race) {
     race.template enter<IndexedTable<Row>>("keyfold");
     race.template enter<IndexedMultiIndex<Row>>("multi_index");
   });

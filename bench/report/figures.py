@@ -147,6 +147,20 @@ def other_table(figures):
     return table(["", *(f"{text}, ns" for text in ENGINES.values()), "keyfold / MultiIndex loop"], rows)
 
 
+def single_table(figures):
+    """Commits of one row, of one kind."""
+    rows = []
+    for race in ("insert", "update"):
+        for row in "AB":
+            for size in figures.plan.tables:
+                def counter(name, at=(row, size, 1), race=race):
+                    return figures.upsert(*at, name, race)
+                if counter("keyfold_ns") is not None:
+                    rows.append([f"{race}, {row}, {size:,}", *(shown(counter(f"{name}_ns")) for name in ENGINES),
+                                 shown(counter("keyfold/multi_index"))])
+    return table(["what, row, table", *(f"{text}, ns" for text in ENGINES.values()), "keyfold / MultiIndex loop"], rows)
+
+
 def pair_table(figures):
     main, small, large = figures.plan.main, figures.plan.small, figures.plan.large
     lines = []
@@ -184,7 +198,8 @@ def part_table(figures):
              ("copy of a row A, in the cache", "copy/row:A", "copy_ns"),
              ("copy of a row B, in the cache", "copy/row:B", "copy_ns"),
              ("swap of two rows A", "copy/row:A", "swap_ns"),
-             ("swap of two rows B", "copy/row:B", "swap_ns"))
+             ("swap of two rows B", "copy/row:B", "swap_ns"),
+             ("the time, from the system's clock", "clock", "system_ns"))
     return table(["part", "ns"], [[text, shown(figures(f"parts/{name}/table:{main}", counter))]
                                   for text, name, counter in lines])
 

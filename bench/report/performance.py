@@ -40,6 +40,7 @@ class Plan:
         for rows in self.tables:
             if rows < self.large:
                 yield f"upsert-{rows}", rows, "^upsert/"
+                yield f"single-{rows}", rows, "^(insert|update)/"
         for batch in made.QUOTED_BATCHES:
             yield f"upsert-{self.large}-{batch}", self.large, f"^upsert/row:A/.*/batch:{batch}/"
             yield f"database-{self.large}-{batch}", self.large, f"^database/row:A/.*/batch:{batch}/"
@@ -135,6 +136,7 @@ def write(plan):
         "machine": figures.machine,
         "goals": goals,
         "upserts": made.race_table(figures, "upsert", ENGINES, 2),
+        "singles": made.single_table(figures),
         "databases": made.race_table(figures, "database", DATABASES, 3),
         "others": made.other_table(figures),
         "pairs": made.pair_table(figures),

@@ -204,14 +204,29 @@ class ConstraintNotFound : public Error {
 };
 
 /// An assignment would not fit the type of its column.
-class ValueOutOfRange : public Error {
+class ValueOutOfRange final : public Error {
  public:
-  ValueOutOfRange(std::string column_name, const std::string& value_text)
-      : Error("the value " + value_text + " does not fit column '" + column_name +
-              "'; widen the column or limit the value in the assignment"),
-        column(std::move(column_name)) {}
+  ValueOutOfRange(std::string column_name, std::string value_text, std::string key_text = {},
+                  Position row_position = no_position)
+      : Error("the value " + value_text + of_row(key_text, row_position) + " does not fit column '" +
+              column_name + "'; widen the column or limit the value in the assignment"),
+        column(std::move(column_name)),
+        value(std::move(value_text)),
+        key(std::move(key_text)),
+        position(row_position) {}
 
   std::string column;
+  std::string value;  ///< as text
+  std::string key;    ///< of the row that it is for; empty where no row was found or made yet
+  Position position;  ///< source position of the row, or no_position
+
+ private:
+  static std::string of_row(const std::string& key, Position position) {
+    std::string out;
+    if (!key.empty()) out += " for the row with key " + key;
+    if (position != no_position) out += " from source row " + std::to_string(position);
+    return out;
+  }
 };
 
 /// A condition, assignment or callback wrote to the table whose write, or read(), it is part of.

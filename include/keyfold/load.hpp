@@ -48,7 +48,7 @@ class Loads : public mistakes::RangeForgotten<Row> {
       const auto all = [](const auto&) { return true; };
       detail::ReplacePlanner<Core> planner(core, plan);
       for_each_incoming<Core, Source>(rows, plan, [&](auto& row, Position position) {
-        planner.arrive(detail::hold_row<Row>(row), position, all);
+        planner.arrive(detail::hold_row<Row>(row, position), position, all);
       });
       planner.remove_leaving(all);
     });
@@ -71,7 +71,7 @@ class Loads : public mistakes::RangeForgotten<Row> {
                      };
                      detail::ReplacePlanner<Core> planner(core, plan);
                      for_each_incoming<Core, Source>(rows, plan, [&](auto& row, Position position) {
-                       detail::Holder<Row> held = detail::hold_row<Row>(row);
+                       detail::Holder<Row> held = detail::hold_row<Row>(row, position);
                        if (Self::checks && !detail::holds_for(condition, std::as_const(held).get()))
                          detail::refuse_mismatch<Core>(text, held.get(), position);
                        planner.arrive(std::move(held), position, leaves);
@@ -100,7 +100,7 @@ class Loads : public mistakes::RangeForgotten<Row> {
     return write("REPLACE USING", using_text<Members...>(), [&]<class Core>(const Core& core, auto& plan) {
       std::vector<detail::Incoming<Row>> incoming;
       for_each_incoming<Core, Source>(rows, plan, [&](auto& row, Position position) {
-        incoming.push_back({detail::hold_row<Row>(row), position});
+        incoming.push_back({detail::hold_row<Row>(row, position), position});
       });
       detail::ReplaceUsing<Core, Columns>(core, plan, std::move(incoming)).run();
     });
@@ -126,8 +126,9 @@ class Loads : public mistakes::RangeForgotten<Row> {
             const detail::IncomingRows<Core, Source, Value, Policy> incoming(rows, policy(), plan.metrics);
             detail::ReplacePlanner<Core> planner(core, plan);
             mark_joined<Value>(core, planner, condition, incoming);
-            incoming.for_each(
-                [&](auto& row, Position position) { planner.arrive(detail::hold_row<Row>(row), position); });
+            incoming.for_each([&](auto& row, Position position) {
+              planner.arrive(detail::hold_row<Row>(row, position), position);
+            });
             planner.remove_marked();
           });
     }

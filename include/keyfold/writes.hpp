@@ -113,7 +113,7 @@ class Writes : public Loads<Self, Target, Row> {
       plan.entries.reserve(detail::rows_to_expect<Source, Value>(rows));
       detail::for_each_incoming<Core, Source, Value>(
           rows, policy_of_self(), plan.metrics,
-          [&](auto& row, Position position) { plan.insert(detail::hold_row<Row>(row), position); });
+          [&](auto& row, Position position) { plan.insert(detail::hold_row<Row>(row, position), position); });
     });
   }
   Result append(std::initializer_list<Row> rows) { return append(std::vector<Row>(rows)); }

@@ -1396,14 +1396,29 @@ class ConstraintNotFound : public Error {
 };
 
 /// An assignment would not fit the type of its column.
-class ValueOutOfRange : public Error {
+class ValueOutOfRange final : public Error {
  public:
-  ValueOutOfRange(std::string column_name, const std::string& value_text)
-      : Error("the value " + value_text + " does not fit column '" + column_name +
-              "'; widen the column or limit the value in the assignment"),
-        column(std::move(column_name)) {}
+  ValueOutOfRange(std::string column_name, std::string value_text, std::string key_text = {},
+                  Position row_position = no_position)
+      : Error("the value " + value_text + of_row(key_text, row_position) + " does not fit column '" +
+              column_name + "'; widen the column or limit the value in the assignment"),
+        column(std::move(column_name)),
+        value(std::move(value_text)),
+        key(std::move(key_text)),
+        position(row_position) {}
 
   std::string column;
+  std::string value;  ///< as text
+  std::string key;    ///< of the row that it is for; empty where no row was found or made yet
+  Position position;  ///< source position of the row, or no_position
+
+ private:
+  static std::string of_row(const std::string& key, Position position) {
+    std::string out;
+    if (!key.empty()) out += " for the row with key " + key;
+    if (position != no_position) out += " from source row " + std::to_string(position);
+    return out;
+  }
 };
 
 /// A condition, assignment or callback wrote to the table whose write, or read(), it is part of.
@@ -1641,6 +1656,30 @@ constexpr void assign(To& column, From&& value, std::string_view name) {
     }
   } else {
     column = std::forward<From>(value);
+  }
+}
+
+/// Which row a value is for.
+struct RowName {
+  std::string key;  // as text; empty if it has none yet
+  Position position;
+};
+
+template <class Name>
+[[noreturn, gnu::cold, gnu::noinline]] void rethrow_named(const ValueOutOfRange& error, const Name& name) {
+  const bool named = error.position != no_position || !error.key.empty();  // by a write within this one
+  if (named) throw;
+  RowName row = name();
+  throw ValueOutOfRange(error.column, error.value, std::move(row.key), row.position);
+}
+
+/// Does `work`; the error about a value that does not fit names the row, which is what `name` returns then.
+template <class Name, class Work>
+decltype(auto) naming_row(Name name, Work work) {
+  try {
+    return work();
+  } catch (const ValueOutOfRange& error) {
+    detail::rethrow_named(error, name);
   }
 }
 
@@ -2645,8 +2684,10 @@ Row row_of(Source& source) {
   }
 }
 template <class Row, class Source>
-Holder<Row> hold_row(Source& source) {
-  return Holder<Row>(std::in_place, [&] { return detail::row_of<Row>(source); });
+Holder<Row> hold_row(Source& source, Position position) {
+  return detail::naming_row(
+      [&] { return RowName{{}, position}; },
+      [&] { return Holder<Row>(std::in_place, [&] { return detail::row_of<Row>(source); }); });
 }
 
 /// The compile-time checks of insert_all(), each failure a sentence.
@@ -8477,6 +8518,8 @@ struct CurrentEvent {
 /// What has become of a key so far.
 template <class Row, class Pointer, class Seq, class Item>
 struct CurrentProgress {
+  using Event = CurrentEvent<Pointer, Seq>;
+
   const Slot<Row>* slot = nullptr;  // its row in the table
   Pointer first = nullptr;          // an event that names the key, if no row does
   Item* item = nullptr;             // what is remembered of it
@@ -8487,20 +8530,22 @@ struct CurrentProgress {
   bool by_truncate = false;         // it was a truncate that took the row away
   bool fresh = false;               // the row starts from the defaults
   bool touched = false;             // the row is another one now
-  Pointer winner = nullptr;         // the event that makes the whole of the row
+  const Event* winner = nullptr;    // the event that makes the whole of the row
   std::optional<Row> row{};         // the row as it is put together column by column
   std::size_t effective = 0;        // events that were not late
   Position position = no_position;  // of the last of them
   std::optional<Seq> known_set{};   // of `now`, before the feed; only to reject ties
   std::optional<Seq> known_erased{};
-  std::vector<const CurrentEvent<Pointer, Seq>*> events{};  // likewise
+  std::vector<const Event*> events{};  // likewise
 };
 
 /// The key of a progress as it is remembered.
 template <class CoreType, class Key, class Progress>
 auto stored_key(const Progress& key) {
-  return key.slot != nullptr ? Key::stored(CoreType::key_of(key.slot->get()))
-                             : Key::stored(Key::of(*key.first));
+  if (key.slot != nullptr) return Key::stored(CoreType::key_of(key.slot->get()));
+  const auto named = Key::of(*key.first);
+  return detail::naming_row([&] { return RowName{detail::key_text(named), key.position}; },
+                            [&] { return Key::stored(named); });
 }
 
 /// Refuses equal sequences of a key: in a feed, and between a feed and what is remembered of earlier ones,
@@ -8981,12 +9026,12 @@ class CurrentPlanner {
     if (now.erased && detail::less_values(event.at, *now.erased)) return false;
     begin(key, event.at);
     if constexpr (by_column) {
-      return upsert_columns(key, event);
+      return naming_event(event, [&] { return upsert_columns(key, event); });
     } else {
       if (now.live && !not_after(now.set, event.at)) return false;
       if (!now.columns.empty()) set_all_columns(key, event.at);
       set(key, event);
-      key.winner = event.row;
+      key.winner = &event;
       return true;
     }
   }
@@ -9161,7 +9206,7 @@ class CurrentPlanner {
   void plan_insert(Progress& key) {
     Planned<Row>& entry = plan_.add();
     if constexpr (Columns::whole && !key_as_is)
-      Columns::require_key(static_cast<const Row&>(*key.winner), *key.first);
+      Columns::require_key(static_cast<const Row&>(*key.winner->row), *key.first);
     entry.after = made_row(key);
     if constexpr (!Columns::whole) Columns::require_key(entry.after->get(), *key.first);
     entry.outcome = Outcome::insert;
@@ -9171,7 +9216,7 @@ class CurrentPlanner {
 
   std::optional<Holder<Row>> changed_row(Progress& key) {
     if constexpr (Columns::whole) {
-      if (key_as_is && detail::same_or(false, key.slot->get(), static_cast<const Row&>(*key.winner)))
+      if (key_as_is && detail::same_or(false, key.slot->get(), static_cast<const Row&>(*key.winner->row)))
         return std::nullopt;
     }
     Holder<Row> made = made_row(key);
@@ -9187,15 +9232,28 @@ class CurrentPlanner {
       return Holder<Row>(std::move(*key.row));
     } else if (key.winner == nullptr) {
       return Holder<Row>(std::move(*key.row));
-    } else if constexpr (Columns::whole) {
-      Holder<Row> made = detail::hold_row<Row>(*key.winner);
-      if constexpr (!key_as_is) Columns::set_key(made.get(), *key.winner);
+    } else {
+      return naming_event(*key.winner, [&] { return row_of_winner(key); });
+    }
+  }
+
+  Holder<Row> row_of_winner(const Progress& key) {
+    auto& event = *key.winner->row;
+    if constexpr (Columns::whole) {
+      Holder<Row> made(std::in_place, [&] { return detail::row_of<Row>(event); });
+      if constexpr (!key_as_is) Columns::set_key(made.get(), event);
       return made;
     } else {
       Row made = key.slot != nullptr && !key.fresh ? key.slot->get() : Row{};
-      Columns::copy(made, *key.winner);
+      Columns::copy(made, event);
       return Holder<Row>(std::move(made));
     }
+  }
+
+  template <class Work>
+  static decltype(auto) naming_event(const Event& event, Work work) {
+    return detail::naming_row([&] { return RowName{detail::key_text(Key::of(*event.row)), event.position}; },
+                              work);
   }
 
   // --- What is remembered
@@ -9536,7 +9594,9 @@ class Timeline {
   // --- An incoming event as a row
 
   static Raw raw_of(const Incoming& event) {
-    Raw raw = copied(event);
+    Raw raw =
+        detail::naming_row([&] { return RowName{detail::key_text(Key::of(*event.row)), event.position}; },
+                           [&] { return copied(event); });
     Columns::require_key(*raw.row, *event.row);
     return raw;
   }
@@ -9918,7 +9978,10 @@ class HistoryPlanner {
       update_->changes.push_back({key.item, nullptr});
       return;
     }
-    auto stored = Key::stored(Key::of(*key.events.front().row));
+    const Incoming& first = key.events.front();
+    const auto named = Key::of(*first.row);
+    auto stored = detail::naming_row([&] { return RowName{detail::key_text(named), first.position}; },
+                                     [&] { return Key::stored(named); });
     update_->changes.push_back(
         {key.item, std::make_unique<Item>(Item{std::move(stored), std::move(hidden), key.hash})});
   }
@@ -10719,7 +10782,7 @@ class MergePlanner : MergeActions<CoreType> {
     if constexpr (Key::by_key) detail::require_valid_key(typename Key::SourceParts{}, key, position);
     const Lookup lookup = look_up(detail::hash_of(key));
     if (lookup.candidate != nullptr) detail::prefetch_lines(lookup.candidate);
-    take(row, position, lookup);
+    detail::naming_row([&] { return name_of(*row, position); }, [&] { take(row, position, lookup); });
   }
 
   void take_block(std::span<const Pointer> rows, Position first) {
@@ -10744,7 +10807,16 @@ class MergePlanner : MergeActions<CoreType> {
         }
       }
     }
-    for (std::size_t i = 0; i < rows.size(); ++i) take(rows[i], first + i, lookups[i]);
+    std::size_t i = 0;
+    detail::naming_row([&] { return name_of(*rows[i], first + i); },
+                       [&] {
+                         for (; i < rows.size(); ++i) take(rows[i], first + i, lookups[i]);
+                       });
+  }
+
+  static RowName name_of(const Source& row, Position position) {
+    if constexpr (Key::by_key) return {detail::key_text(Key::of(row)), position};
+    return {{}, position};
   }
 
   void take_survivors(typename Traits::Range& range) {
@@ -10759,8 +10831,12 @@ class MergePlanner : MergeActions<CoreType> {
     this->metrics().source_rows += unique.dropped;
     this->metrics().dropped_duplicates += unique.dropped;
     for (const auto& survivor : unique.survivors) {
-      if (survivor.row != nullptr)
-        take(survivor.row, survivor.position, look_up(detail::hash_of(Key::of(*survivor.row))));
+      if (survivor.row == nullptr) continue;
+      detail::naming_row([&] { return name_of(*survivor.row, survivor.position); },
+                         [&] {
+                           const Lookup lookup = look_up(detail::hash_of(Key::of(*survivor.row)));
+                           take(survivor.row, survivor.position, lookup);
+                         });
     }
   }
 
@@ -10985,9 +11061,16 @@ class MergePlanner : MergeActions<CoreType> {
   // --- Not matched by source
 
   void visit_unmatched_targets() {
-    for (const SlotType& slot : core_.scan()) {
-      if (plan_.touched(slot) == nullptr) take_unmatched_target(slot);
-    }
+    const SlotType* current = nullptr;
+    const auto name = [&] {
+      return RowName{detail::key_text(CoreType::key_of(current->get())), no_position};
+    };
+    detail::naming_row(name, [&] {
+      for (const SlotType& slot : core_.scan()) {
+        current = &slot;
+        if (plan_.touched(slot) == nullptr) take_unmatched_target(slot);
+      }
+    });
   }
 
   void take_unmatched_target(const SlotType& slot) {
@@ -13546,7 +13629,7 @@ class Loads : public mistakes::RangeForgotten<Row> {
       const auto all = [](const auto&) { return true; };
       detail::ReplacePlanner<Core> planner(core, plan);
       for_each_incoming<Core, Source>(rows, plan, [&](auto& row, Position position) {
-        planner.arrive(detail::hold_row<Row>(row), position, all);
+        planner.arrive(detail::hold_row<Row>(row, position), position, all);
       });
       planner.remove_leaving(all);
     });
@@ -13569,7 +13652,7 @@ class Loads : public mistakes::RangeForgotten<Row> {
                      };
                      detail::ReplacePlanner<Core> planner(core, plan);
                      for_each_incoming<Core, Source>(rows, plan, [&](auto& row, Position position) {
-                       detail::Holder<Row> held = detail::hold_row<Row>(row);
+                       detail::Holder<Row> held = detail::hold_row<Row>(row, position);
                        if (Self::checks && !detail::holds_for(condition, std::as_const(held).get()))
                          detail::refuse_mismatch<Core>(text, held.get(), position);
                        planner.arrive(std::move(held), position, leaves);
@@ -13598,7 +13681,7 @@ class Loads : public mistakes::RangeForgotten<Row> {
     return write("REPLACE USING", using_text<Members...>(), [&]<class Core>(const Core& core, auto& plan) {
       std::vector<detail::Incoming<Row>> incoming;
       for_each_incoming<Core, Source>(rows, plan, [&](auto& row, Position position) {
-        incoming.push_back({detail::hold_row<Row>(row), position});
+        incoming.push_back({detail::hold_row<Row>(row, position), position});
       });
       detail::ReplaceUsing<Core, Columns>(core, plan, std::move(incoming)).run();
     });
@@ -13624,8 +13707,9 @@ class Loads : public mistakes::RangeForgotten<Row> {
             const detail::IncomingRows<Core, Source, Value, Policy> incoming(rows, policy(), plan.metrics);
             detail::ReplacePlanner<Core> planner(core, plan);
             mark_joined<Value>(core, planner, condition, incoming);
-            incoming.for_each(
-                [&](auto& row, Position position) { planner.arrive(detail::hold_row<Row>(row), position); });
+            incoming.for_each([&](auto& row, Position position) {
+              planner.arrive(detail::hold_row<Row>(row, position), position);
+            });
             planner.remove_marked();
           });
     }
@@ -15198,7 +15282,7 @@ class Writes : public Loads<Self, Target, Row> {
       plan.entries.reserve(detail::rows_to_expect<Source, Value>(rows));
       detail::for_each_incoming<Core, Source, Value>(
           rows, policy_of_self(), plan.metrics,
-          [&](auto& row, Position position) { plan.insert(detail::hold_row<Row>(row), position); });
+          [&](auto& row, Position position) { plan.insert(detail::hold_row<Row>(row, position), position); });
     });
   }
   Result append(std::initializer_list<Row> rows) { return append(std::vector<Row>(rows)); }

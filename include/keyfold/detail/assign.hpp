@@ -6,6 +6,7 @@
 #include <keyfold/error.hpp>
 
 #include <limits>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -87,6 +88,30 @@ constexpr void assign(To& column, From&& value, std::string_view name) {
     }
   } else {
     column = std::forward<From>(value);
+  }
+}
+
+/// Which row a value is for.
+struct RowName {
+  std::string key;  // as text; empty if it has none yet
+  Position position;
+};
+
+template <class Name>
+[[noreturn, gnu::cold, gnu::noinline]] void rethrow_named(const ValueOutOfRange& error, const Name& name) {
+  const bool named = error.position != no_position || !error.key.empty();  // by a write within this one
+  if (named) throw;
+  RowName row = name();
+  throw ValueOutOfRange(error.column, error.value, std::move(row.key), row.position);
+}
+
+/// Does `work`; the error about a value that does not fit names the row, which is what `name` returns then.
+template <class Name, class Work>
+decltype(auto) naming_row(Name name, Work work) {
+  try {
+    return work();
+  } catch (const ValueOutOfRange& error) {
+    detail::rethrow_named(error, name);
   }
 }
 

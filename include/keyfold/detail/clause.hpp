@@ -330,8 +330,10 @@ Row row_of(Source& source) {
   }
 }
 template <class Row, class Source>
-Holder<Row> hold_row(Source& source) {
-  return Holder<Row>(std::in_place, [&] { return detail::row_of<Row>(source); });
+Holder<Row> hold_row(Source& source, Position position) {
+  return detail::naming_row(
+      [&] { return RowName{{}, position}; },
+      [&] { return Holder<Row>(std::in_place, [&] { return detail::row_of<Row>(source); }); });
 }
 
 /// The compile-time checks of insert_all(), each failure a sentence.

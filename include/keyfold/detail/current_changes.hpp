@@ -280,12 +280,12 @@ class CurrentPlanner {
     if (now.erased && detail::less_values(event.at, *now.erased)) return false;
     begin(key, event.at);
     if constexpr (by_column) {
-      return upsert_columns(key, event);
+      return naming_event(event, [&] { return upsert_columns(key, event); });
     } else {
       if (now.live && !not_after(now.set, event.at)) return false;
       if (!now.columns.empty()) set_all_columns(key, event.at);
       set(key, event);
-      key.winner = event.row;
+      key.winner = &event;
       return true;
     }
   }
@@ -460,7 +460,7 @@ class CurrentPlanner {
   void plan_insert(Progress& key) {
     Planned<Row>& entry = plan_.add();
     if constexpr (Columns::whole && !key_as_is)
-      Columns::require_key(static_cast<const Row&>(*key.winner), *key.first);
+      Columns::require_key(static_cast<const Row&>(*key.winner->row), *key.first);
     entry.after = made_row(key);
     if constexpr (!Columns::whole) Columns::require_key(entry.after->get(), *key.first);
     entry.outcome = Outcome::insert;
@@ -470,7 +470,7 @@ class CurrentPlanner {
 
   std::optional<Holder<Row>> changed_row(Progress& key) {
     if constexpr (Columns::whole) {
-      if (key_as_is && detail::same_or(false, key.slot->get(), static_cast<const Row&>(*key.winner)))
+      if (key_as_is && detail::same_or(false, key.slot->get(), static_cast<const Row&>(*key.winner->row)))
         return std::nullopt;
     }
     Holder<Row> made = made_row(key);
@@ -486,15 +486,28 @@ class CurrentPlanner {
       return Holder<Row>(std::move(*key.row));
     } else if (key.winner == nullptr) {
       return Holder<Row>(std::move(*key.row));
-    } else if constexpr (Columns::whole) {
-      Holder<Row> made = detail::hold_row<Row>(*key.winner);
-      if constexpr (!key_as_is) Columns::set_key(made.get(), *key.winner);
+    } else {
+      return naming_event(*key.winner, [&] { return row_of_winner(key); });
+    }
+  }
+
+  Holder<Row> row_of_winner(const Progress& key) {
+    auto& event = *key.winner->row;
+    if constexpr (Columns::whole) {
+      Holder<Row> made(std::in_place, [&] { return detail::row_of<Row>(event); });
+      if constexpr (!key_as_is) Columns::set_key(made.get(), event);
       return made;
     } else {
       Row made = key.slot != nullptr && !key.fresh ? key.slot->get() : Row{};
-      Columns::copy(made, *key.winner);
+      Columns::copy(made, event);
       return Holder<Row>(std::move(made));
     }
+  }
+
+  template <class Work>
+  static decltype(auto) naming_event(const Event& event, Work work) {
+    return detail::naming_row([&] { return RowName{detail::key_text(Key::of(*event.row)), event.position}; },
+                              work);
   }
 
   // --- What is remembered

@@ -28,6 +28,8 @@ struct CurrentEvent {
 /// What has become of a key so far.
 template <class Row, class Pointer, class Seq, class Item>
 struct CurrentProgress {
+  using Event = CurrentEvent<Pointer, Seq>;
+
   const Slot<Row>* slot = nullptr;  // its row in the table
   Pointer first = nullptr;          // an event that names the key, if no row does
   Item* item = nullptr;             // what is remembered of it
@@ -38,20 +40,22 @@ struct CurrentProgress {
   bool by_truncate = false;         // it was a truncate that took the row away
   bool fresh = false;               // the row starts from the defaults
   bool touched = false;             // the row is another one now
-  Pointer winner = nullptr;         // the event that makes the whole of the row
+  const Event* winner = nullptr;    // the event that makes the whole of the row
   std::optional<Row> row{};         // the row as it is put together column by column
   std::size_t effective = 0;        // events that were not late
   Position position = no_position;  // of the last of them
   std::optional<Seq> known_set{};   // of `now`, before the feed; only to reject ties
   std::optional<Seq> known_erased{};
-  std::vector<const CurrentEvent<Pointer, Seq>*> events{};  // likewise
+  std::vector<const Event*> events{};  // likewise
 };
 
 /// The key of a progress as it is remembered.
 template <class CoreType, class Key, class Progress>
 auto stored_key(const Progress& key) {
-  return key.slot != nullptr ? Key::stored(CoreType::key_of(key.slot->get()))
-                             : Key::stored(Key::of(*key.first));
+  if (key.slot != nullptr) return Key::stored(CoreType::key_of(key.slot->get()));
+  const auto named = Key::of(*key.first);
+  return detail::naming_row([&] { return RowName{detail::key_text(named), key.position}; },
+                            [&] { return Key::stored(named); });
 }
 
 /// Refuses equal sequences of a key: in a feed, and between a feed and what is remembered of earlier ones,

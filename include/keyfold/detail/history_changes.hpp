@@ -300,7 +300,10 @@ class HistoryPlanner {
       update_->changes.push_back({key.item, nullptr});
       return;
     }
-    auto stored = Key::stored(Key::of(*key.events.front().row));
+    const Incoming& first = key.events.front();
+    const auto named = Key::of(*first.row);
+    auto stored = detail::naming_row([&] { return RowName{detail::key_text(named), first.position}; },
+                                     [&] { return Key::stored(named); });
     update_->changes.push_back(
         {key.item, std::make_unique<Item>(Item{std::move(stored), std::move(hidden), key.hash})});
   }

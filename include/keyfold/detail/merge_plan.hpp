@@ -165,7 +165,7 @@ class MergePlanner : MergeActions<CoreType> {
     if constexpr (Key::by_key) detail::require_valid_key(typename Key::SourceParts{}, key, position);
     const Lookup lookup = look_up(detail::hash_of(key));
     if (lookup.candidate != nullptr) detail::prefetch_lines(lookup.candidate);
-    take(row, position, lookup);
+    detail::naming_row([&] { return name_of(*row, position); }, [&] { take(row, position, lookup); });
   }
 
   void take_block(std::span<const Pointer> rows, Position first) {
@@ -190,7 +190,16 @@ class MergePlanner : MergeActions<CoreType> {
         }
       }
     }
-    for (std::size_t i = 0; i < rows.size(); ++i) take(rows[i], first + i, lookups[i]);
+    std::size_t i = 0;
+    detail::naming_row([&] { return name_of(*rows[i], first + i); },
+                       [&] {
+                         for (; i < rows.size(); ++i) take(rows[i], first + i, lookups[i]);
+                       });
+  }
+
+  static RowName name_of(const Source& row, Position position) {
+    if constexpr (Key::by_key) return {detail::key_text(Key::of(row)), position};
+    return {{}, position};
   }
 
   void take_survivors(typename Traits::Range& range) {
@@ -205,8 +214,12 @@ class MergePlanner : MergeActions<CoreType> {
     this->metrics().source_rows += unique.dropped;
     this->metrics().dropped_duplicates += unique.dropped;
     for (const auto& survivor : unique.survivors) {
-      if (survivor.row != nullptr)
-        take(survivor.row, survivor.position, look_up(detail::hash_of(Key::of(*survivor.row))));
+      if (survivor.row == nullptr) continue;
+      detail::naming_row([&] { return name_of(*survivor.row, survivor.position); },
+                         [&] {
+                           const Lookup lookup = look_up(detail::hash_of(Key::of(*survivor.row)));
+                           take(survivor.row, survivor.position, lookup);
+                         });
     }
   }
 
@@ -431,9 +444,16 @@ class MergePlanner : MergeActions<CoreType> {
   // --- Not matched by source
 
   void visit_unmatched_targets() {
-    for (const SlotType& slot : core_.scan()) {
-      if (plan_.touched(slot) == nullptr) take_unmatched_target(slot);
-    }
+    const SlotType* current = nullptr;
+    const auto name = [&] {
+      return RowName{detail::key_text(CoreType::key_of(current->get())), no_position};
+    };
+    detail::naming_row(name, [&] {
+      for (const SlotType& slot : core_.scan()) {
+        current = &slot;
+        if (plan_.touched(slot) == nullptr) take_unmatched_target(slot);
+      }
+    });
   }
 
   void take_unmatched_target(const SlotType& slot) {

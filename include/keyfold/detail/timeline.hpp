@@ -176,7 +176,9 @@ class Timeline {
   // --- An incoming event as a row
 
   static Raw raw_of(const Incoming& event) {
-    Raw raw = copied(event);
+    Raw raw =
+        detail::naming_row([&] { return RowName{detail::key_text(Key::of(*event.row)), event.position}; },
+                           [&] { return copied(event); });
     Columns::require_key(*raw.row, *event.row);
     return raw;
   }
